@@ -1,0 +1,59 @@
+"""What an adapter gives back, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from gradtrend.model.runlog import Note, Settings, Skipped
+
+# One row a logged value, in the order logged. `step` is null where the log gives none (merge then numbers the rows).
+READING_SCHEMA = pl.Schema(
+    {"metric": pl.String, "step": pl.Int64, "value": pl.Float64, "time": pl.Float64, "line": pl.Int64}
+)
+MAX_SKIPPED_KEPT = 100  # the report lists the first 100 and a count
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user said about reading. `run_id` picks a run in a store that holds several."""
+
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one source of one run held.
+
+    `table` has the columns of `READING_SCHEMA`. `digits` is how many significant digits the source keeps (17 for
+    float64, 7 for float32, less for console text): it decides which of two sources is better and how closely they must
+    agree. `started` (seconds since the epoch, if known) orders the parts of a resumed run. `skipped` holds at most
+    `MAX_SKIPPED_KEPT`.
+    """
+
+    format: str
+    path: Path
+    table: pl.DataFrame
+    digits: int = 17
+    started: float | None = None
+    skipped: tuple[Skipped, ...] = ()
+    skipped_count: int = 0
+    notes: tuple[Note, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """One format.
+
+    `claims(path, head)` says whether a file (with its first 64 KiB) or a folder (head is b"") is of this format; it is
+    cheap and reads nothing more. `read` returns one Reading, or several where one path holds several parts of a run;
+    it raises `InputError` where nothing can be used and lists lesser damage in `Reading.skipped`.
+    """
+
+    name: str
+    claims: Callable[[Path, bytes], bool]
+    read: Callable[[Path, ReadOptions], Sequence[Reading]]

@@ -1,0 +1,1 @@
+"""The words of gradtrend as frozen types; no input or output here."""

@@ -1,0 +1,49 @@
+"""Evidence under a run's debug folder: captured bad steps and underflow/overflow reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A saved bad step, as far as it can be read without building any foreign object.
+
+    `path` is relative to the run folder; `kind` is `lightly-train` or `gradtrend`; `problem` says why the file could
+    not be read, else None.
+    """
+
+    path: str
+    kind: str
+    step: int | None
+    rank: int | None = None
+    bad_parameters: tuple[str, ...] = ()
+    model_class: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of magnitudes in an underflow/overflow report: tensor (`weight`, `input[0]`, `output`), min and max."""
+
+    tensor: str
+    abs_min: float
+    abs_max: float
+
+
+@dataclass(frozen=True, slots=True)
+class OverflowReport:
+    """An underflow/overflow report: the first module whose tensors were non-finite, at which batch.
+
+    `detected` is False for a traced batch that was merely recorded. `batch` counts from 0, as the steps do.
+    `frames` are the culprit module's own lines, `largest_before` the largest finite magnitude of the frames before it.
+    """
+
+    path: str
+    batch: int
+    detected: bool
+    rank: int | None = None
+    module: str | None = None
+    module_class: str | None = None
+    frames: tuple[Frame, ...] = ()
+    largest_before: float | None = None

@@ -1,0 +1,129 @@
+"""What was concluded: findings, one report a run, one report a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradtrend.model.capture import Capture, OverflowReport
+from gradtrend.model.runlog import Settings, Source
+from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
+
+SCHEMA_VERSION = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One measure that a rule looked at: what was observed and the limit it crossed (None where there is none)."""
+
+    measure: str
+    observed: float | None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule that fired. Steps are the log's own; `confidence` is in 0..1."""
+
+    rule: str
+    name: str
+    severity: Severity
+    confidence: float
+    message: str
+    metric: str | None = None
+    layer: str | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+    evidence: tuple[Evidence, ...] = ()
+    actions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesReport:
+    """One series as judged. `trend` is None unless it is a gradient norm.
+
+    `decades` is log10(peak / baseline). `sketch` holds at most 60 values for a sparkline (NaN and inf kept): the
+    largest value of each equal share of the points, in step order; it is not part of the JSON report.
+    """
+
+    metric: str
+    role: Role
+    layer: str | None
+    points: int
+    first_step: int | None
+    last_step: int | None
+    trend: Trend | None = None
+    onset_step: int | None = None
+    baseline: float | None = None
+    peak: float | None = None
+    decades: float | None = None
+    sketch: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NonFinite:
+    """Non-finite values in gradient norm and loss, and how they are tied. See `Order` and `Cause`."""
+
+    grad_first_step: int | None
+    loss_first_step: int | None
+    order: Order | None
+    cause: Cause | None
+    forward_first_step: int | None
+    lead_steps: int | None
+    recovered: bool
+    grad_count: int
+    loss_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRule:
+    """A rule that could not be checked on this run, and why."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Which rules were checked on a run."""
+
+    ran: tuple[str, ...] = ()
+    skipped: tuple[SkippedRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The judgement of one run; `run` is its path as given. `confidence` is None when undetermined."""
+
+    run: str
+    verdict: Verdict
+    confidence: float | None
+    sources: tuple[Source, ...] = ()
+    series: tuple[SeriesReport, ...] = ()
+    nonfinite: NonFinite | None = None
+    findings: tuple[Finding, ...] = ()
+    checks: Checks = Checks()
+    captures: tuple[Capture, ...] = ()
+    overflow_reports: tuple[OverflowReport, ...] = ()
+    settings: Settings = Settings()
+    replays: Mapping[str, Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A path that could not be read at all. `bug` is a traceback when gradtrend itself is at fault (exit code 4)."""
+
+    path: str
+    message: str
+    hint: str | None = None
+    bug: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of one call."""
+
+    exit_code: int
+    runs: tuple[RunReport, ...] = ()
+    failures: tuple[Failure, ...] = ()

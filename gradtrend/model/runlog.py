@@ -1,0 +1,83 @@
+"""What was read of one run, before any judgement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gradtrend.model.capture import Capture, OverflowReport
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A piece of a source that could not be used.
+
+    `line` is the 1-based line of a text file, `offset` the byte offset in a binary one.
+    """
+
+    reason: str
+    line: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One log that was read; `path` is relative to the run folder. `skipped` holds the first 100 only."""
+
+    format: str
+    path: str
+    series: int
+    points: int
+    skipped: tuple[Skipped, ...] = ()
+    skipped_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An observation made while reading that a GT5xx rule turns into a finding.
+
+    `kind` is what the rule selects (`steps-go-back`, `sources-disagree`, `step-base`, `truncated`, `no-steps` ...).
+    """
+
+    kind: str
+    message: str
+    metric: str | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+    measures: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the run was set up, as far as its own files say; None is "not known"."""
+
+    framework: str | None = None
+    precision: str | None = None
+    learning_rate: float | None = None
+    warmup_steps: int | None = None
+    gradient_clip: float | None = None
+    batch_size: int | None = None
+    accumulation: int | None = None
+    optimizer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunLog:
+    """One run as read.
+
+    `table` has one row a logged value, in the order logged within each series: `series` (metric name, Categorical),
+    `role` (a `Role` value), `layer` (None for a total), `step` (i64), `value` (f64; NaN and inf kept), `time` (f64
+    seconds since the epoch or null), `line` (i64, 1-based, or null), `segment` (i32 from 0; it grows by one where the
+    steps of a series go back, that is after a resume or an overwrite).
+    """
+
+    run: str
+    table: pl.DataFrame
+    sources: tuple[Source, ...] = ()
+    notes: tuple[Note, ...] = ()
+    captures: tuple[Capture, ...] = ()
+    overflow_reports: tuple[OverflowReport, ...] = ()
+    settings: Settings = field(default_factory=Settings)

@@ -1,0 +1,1 @@
+"""Re-runs a captured bad step. The only room that imports torch."""

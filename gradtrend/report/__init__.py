@@ -1,0 +1,1 @@
+"""Report -> str. One file a format."""
