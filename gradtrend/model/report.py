@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradtrend.model.capture import Capture, OverflowReport
@@ -106,7 +106,7 @@ class RunReport:
     checks: Checks = Checks()
     captures: tuple[Capture, ...] = ()
     overflow_reports: tuple[OverflowReport, ...] = ()
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     replays: Mapping[str, Mapping[str, Any]] | None = None
 
 

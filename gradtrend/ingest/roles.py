@@ -1,0 +1,251 @@
+"""Metric names -> roles and layers. All knowledge of what metrics are called stands here.
+
+Names are matched word by word on a normalised form (lower case, words joined by `_`), so that `train/grad_norm`,
+`Grad Norm`, `gradNorm` and `grad-norm` are one name. Look-alikes (`max_grad_norm`, `grad_norm_clip`, `loss_scale`) are
+told apart by the words beside the core.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from gradtrend.model.words import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What a metric name says: its role, the layer (None for a total) and why.
+
+    `quantity` is the name without what differs between loggers (`train/`, case, separators): two sources that log the
+    same quantity agree on it. `squared` marks a norm logged as its square, `clipped` one measured after clipping,
+    `priority` orders candidates for the run's one loss or learning rate (lower is better).
+    """
+
+    role: Role
+    layer: str | None
+    why: str
+    quantity: str
+    squared: bool = False
+    clipped: bool = False
+    priority: int = 0
+
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
+_EDGE = r"(?:^|(?<=[_/.:\[(]))"
+_END = r"(?=$|[_/.:\])])"
+_ORDER = r"(?:l?_?[12](?:\.0)?|inf|global|total|mean|avg|average|overall|model|all)"  # grad_2.0_norm, grad_l2_norm
+_GRAD = r"(?:grads?|gradients?)"
+_CORE = re.compile(
+    _EDGE
+    + r"(?:"
+    + rf"{_GRAD}(?:[_/.]?{_ORDER})*[_/.]?(?:l2_?)?(?:norms?|l2)"
+    + rf"|(?:l2_)?norms?[_/.](?:of_)?{_GRAD}"
+    + rf"|{_GRAD}[_/.](?:l2|magnitude|mag)"
+    + r"|g_?norm|gn"
+    + r"|(?:global|total)_(?:l2_)?norm"
+    + r")"
+    + _END
+)
+# Words beside the core that make it something else: a limit, a ratio, a statistic of the norm, another quantity.
+_BEFORE_NOT = re.compile(
+    _EDGE + r"(?:max|min|clip|clipping|threshold|thresh|target|ratio|std|var|use|log|if|update|noise|weight|param"
+    r"|params|parameter|percent|pct|num|count|initial|coef|penalty|snr|cos|ema_decay)_?$"
+)
+_AFTER_NOT = re.compile(
+    r"^[_/.:](?:clip|clipping|clip_val|clip_value|threshold|thresh|limit|ratio|scale|scaler|coef|penalty|std|var|variance"
+    r"|weight|loss|time|type|ema_decay|target|max_norm|clip_ratio|clip_coef|clip_frac|clip_fraction|exceeded|skipped"
+    r"|spike_count|per_param_norm|snr)s?$"
+)
+# After the core: words for the whole model. Only the plain ones can stand before a layer (`grad_norm/total/0_weight`).
+_TOTAL_AFTER = re.compile(r"^[_/.:](?:total|all|global|overall)(?=$|[/:])")
+_WHOLE_AFTER = re.compile(
+    r"^(?:[_/.:](?:total|all|global|overall|norm|l2|model|sum|mean|avg|average|step|epoch|train|raw|unclipped|pre_?clip"
+    r"|pre_?clipping|before_?clip|before_?clipping|unscaled|all_params|full))+$"
+)
+# A statistic over steps of the norm: used only where the norm itself is not logged.
+_STATISTIC_AFTER = re.compile(r"^[_/.:](?:max|min|median|ema|smooth|smoothed|running|running_avg|running_mean|p\d+)$")
+_CLIPPED = re.compile(_EDGE + r"(?:clipped|post_?clip|postclip|after_?clip|after_?clipping|post_?clipping)" + _END)
+_SQUARED = re.compile(_EDGE + r"(?:sq|square|squared|sqr|norm2)" + _END)
+# Parts of a model that are trained with their own optimiser: each norm is a total of its own, not a layer.
+_PARTS = re.compile(
+    r"^(?:agent|actor|critic|policy|value|vf|pi|q|qf\d?|q\d|generator|discriminator|gen|disc|netg|netd|g|d|d_\w|g_\w|world_model"
+    r"|student|teacher|reward|alpha|encoder_opt|online|main|aux|vae|gan)$"
+)
+_HELD_OUT = re.compile(_EDGE + r"(?:val|valid|validation|eval|evaluation|test|dev|holdout|ema)" + _END)
+_LOSS = re.compile(
+    r"(?:^|[_/.:])(?:\w*loss(?:es)?|nll|cross_?entropy|xent|objective|elbo|mse|bce)(?=$|[_/.:])|^cost$|^loss"
+)
+_LOSS_NOT = re.compile(
+    r"loss_?(?:scale|scaler|scaling|weight|coef|lambda|fn|mask|ratio|time|std|var|spike|delta|per_token_count|filter)"
+    r"|(?:num|count|time|best|min|max|delta|lossless|lr_|gloss|floss)_?\w*loss|loss_z_?score|lossless|loss_?mult"
+)
+_LOSS_SCALE = re.compile(
+    _EDGE
+    + r"(?:loss_?scale|loss_?scaling|loss_?scaler|grad_?scale|grad_?scaler|scaler|amp_?scale|amp/scale|scaler/scale|fp16_?scale"
+    r"|scaler?_?scale)(?:[_/.](?:scale|value))?$|^scale$"
+)
+_LR = re.compile(
+    _EDGE + r"(?:lr|learning_?rates?|lrs?|base_lr|current_lr|lr_?\d+|lr_(?:abs|now|main))(?=$|[_/.:\-\d])|^lr-"
+)
+_LR_NOT = re.compile(
+    r"lr_?(?:scale|mult|factor|ratio|decay|warmup|warm_up|schedule|gamma|end|min|max|reduction|scheduler)|loss|acc|step"
+)
+_PARAM_NORM = re.compile(
+    _EDGE
+    + r"(?:(?:params?|parameters?|weights?|model)[_/.](?:l2_)?(?:global_)?norms?|(?:l2_)?norms?[_/.](?:params?|weights?|parameters?)"
+    r"|pnorm|wnorm)" + _END
+)
+_LEADING = re.compile(r"^(?:train|training|trainer|metrics?|optim|optimizer|debug|stats|scalars?|log|perf)[_/.:]")
+_TRAILING = re.compile(r"[_/.:](?:train|training|step)$")
+
+
+def normalise(name: str) -> str:
+    """Lower case, words joined by `_`; the hierarchical separators `/`, `.` and `:` stay."""
+    text = _HUMP.sub("_", name.strip()).lower()
+    text = re.sub(r"[\s\-]+", "_", text)
+    return re.sub(r"_*([/.:])_*", r"\1", text).strip("_")
+
+
+def _quantity(text: str) -> str:
+    """The name without the prefixes and suffixes that loggers add."""
+    previous = None
+    while previous != text:
+        previous, text = text, _TRAILING.sub("", _LEADING.sub("", text))
+    text = text.replace("gradients", "grad").replace("gradient", "grad").replace("learning_rate", "lr")
+    return re.sub(r"[_/.:]+", "_", text)
+
+
+def name_metric(name: str) -> Naming:
+    """What one metric name says on its own. `assign_roles` settles what needs the other names."""
+    text = normalise(name)
+    quantity = _quantity(text)
+    core = _find_core(text)
+    if core is not None:
+        return _name_gradient(name, text, core, quantity)
+    if _LOSS_SCALE.search(text) and not _LR.search(text):
+        return Naming(Role.LOSS_SCALE, None, "names a loss scale", quantity)
+    if _PARAM_NORM.search(text):
+        return Naming(Role.PARAM_NORM, None, "names a norm of the parameters", quantity)
+    if _LOSS.search(text) and not _LOSS_NOT.search(text):
+        if _HELD_OUT.search(text):
+            return Naming(Role.OTHER, None, "a loss on held-out data, not the training loss", quantity)
+        return Naming(Role.LOSS, None, "names a loss", quantity, priority=_loss_priority(text))
+    if _LR.search(text) and not _LR_NOT.search(text):
+        return Naming(Role.LR, None, "names a learning rate", quantity, priority=len(quantity))
+    if quantity == "norm":
+        return Naming(Role.GRAD_NORM, None, "a bare `norm` beside a loss is the gradient norm", quantity, priority=9)
+    if "grad" in text and "norm" in text:
+        return Naming(Role.OTHER, None, "a limit, ratio or count beside a gradient norm, not the norm itself", quantity)
+    return Naming(Role.OTHER, None, "its name says neither gradient norm, loss nor learning rate", quantity)
+
+
+def _find_core(text: str) -> re.Match[str] | None:
+    """The part of the name that says "gradient norm", or None for look-alikes."""
+    for match in _CORE.finditer(text):
+        if _BEFORE_NOT.search(text[: match.start()]) or _AFTER_NOT.search(text[match.end() :]):
+            return None
+        if _HELD_OUT.search(text[: match.start()]) and not text.startswith("ema"):
+            return None
+        return match
+    return None
+
+
+def _name_gradient(name: str, text: str, core: re.Match[str], quantity: str) -> Naming:
+    before, after = text[: core.start()].strip("_/.:"), text[core.end() :]
+    squared = bool(_SQUARED.search(text))
+    clipped = bool(_CLIPPED.search(text))
+    if _STATISTIC_AFTER.match(after):
+        return Naming(Role.GRAD_NORM, None, "a statistic of the gradient norm", quantity, squared, clipped, priority=5)
+    rest = _WHOLE_AFTER.sub("", _TOTAL_AFTER.sub("", _SQUARED.sub("", _CLIPPED.sub("", after)))).strip("_/.:")
+    layer: str | None = None
+    why = "names a gradient norm"
+    if rest and not _PARTS.match(rest):
+        layer = name[len(name) - len(rest) :] if len(name) >= len(rest) else rest
+        why = f"a gradient norm of the layer {layer}"
+    elif not rest and re.search(r"\d|(?:^|[_/.:])(?:weight|bias|layers?|blocks?)(?:$|[_/.:])", _strip_leading(before)):
+        layer = name[: len(before)]
+        why = f"a gradient norm of the layer {layer}"
+    return Naming(Role.GRAD_NORM, layer, why, quantity, squared, clipped)
+
+
+def _strip_leading(text: str) -> str:
+    return _LEADING.sub("", text + "/").rstrip("/")
+
+
+def _loss_priority(text: str) -> int:
+    """0 for the training loss itself, more for a loss that is only a part of it."""
+    quantity = _quantity(text)
+    if quantity in {"loss", "train_loss", "loss_train", "training_loss", "total_loss", "loss_total"}:
+        return 0
+    if quantity in {
+        "lm_loss",
+        "nll",
+        "cost",
+        "loss_avg",
+        "loss_mean",
+        "avg_loss",
+        "mean_loss",
+        "batch_loss",
+        "running_loss",
+    }:
+        return 1
+    return 2 + quantity.count("_")
+
+
+def assign_roles(
+    names: Collection[str], metric: str | None = None, loss: str | None = None, lr: str | None = None
+) -> dict[str, Naming]:
+    """Roles for all names of a run, with the user's overrides.
+
+    Only the best loss and learning-rate candidates keep their role where several qualify: a sub-loss beside the total
+    is `other`. An overriding name must be one of `names`; the caller checks that.
+    """
+    namings = {name: name_metric(name) for name in names}
+    namings = _drop_weaker_norms(namings)
+    namings = _keep_best(namings, Role.LOSS, "a part of the loss; the total is logged too")
+    namings = _override(namings, Role.GRAD_NORM, metric)
+    namings = _override(namings, Role.LOSS, loss)
+    return _override(namings, Role.LR, lr)
+
+
+def _other(naming: Naming, why: str) -> Naming:
+    return Naming(Role.OTHER, None, why, naming.quantity)
+
+
+def _drop_weaker_norms(namings: Mapping[str, Naming]) -> dict[str, Naming]:
+    """A bare `norm` counts only where nothing says gradient norm; a clipped norm only without its unclipped twin."""
+    totals = [n for n in namings.values() if n.role is Role.GRAD_NORM and n.layer is None]
+    named = any(n.priority == 0 for n in totals)
+    unclipped = any(not n.clipped and n.priority == 0 for n in totals)
+    result = dict(namings)
+    for name, naming in namings.items():
+        if naming.role is not Role.GRAD_NORM:
+            continue
+        if naming.priority and named:
+            result[name] = _other(naming, "the gradient norm itself is logged under another name")
+        elif naming.clipped and unclipped:
+            result[name] = _other(naming, "a gradient norm after clipping; the unclipped one is logged too")
+    return result
+
+
+def _keep_best(namings: Mapping[str, Naming], role: Role, why: str) -> dict[str, Naming]:
+    best = min((n.priority for n in namings.values() if n.role is role), default=0)
+    if best >= 2:  # no total: all parts stay candidates (heads, actor and critic)
+        return dict(namings)
+    return {k: _other(n, why) if n.role is role and n.priority > best else n for k, n in namings.items()}
+
+
+def _override(namings: Mapping[str, Naming], role: Role, chosen: str | None) -> dict[str, Naming]:
+    if chosen is None:
+        return dict(namings)
+    result: dict[str, Naming] = {}
+    for name, naming in namings.items():
+        if name == chosen:
+            result[name] = Naming(role, None, "chosen by the user", naming.quantity)
+        elif naming.role is role and not (role is Role.GRAD_NORM and naming.layer is not None):
+            result[name] = _other(naming, "another series was chosen by the user")
+        else:
+            result[name] = naming
+    return result

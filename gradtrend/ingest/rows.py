@@ -1,0 +1,178 @@
+"""Logged rows (dicts of one step) -> the table of a reading. Shared by every adapter that reads rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from gradtrend.ingest.reading import READING_SCHEMA
+
+# What a row's own counter is called, best first. `epoch` counts only where nothing finer is logged.
+STEP_KEYS = (
+    "step", "global_step", "_step", "trainer/global_step", "train/global_step", "current_step", "train_step",
+    "steps", "iteration", "iter", "it", "num_updates", "update", "batch", "i", "n_iter", "global_iter", "train_steps",
+)  # fmt: skip
+TIME_KEYS = ("timestamp", "_timestamp", "time", "wall_time", "_runtime")
+NOT_METRICS = frozenset({*STEP_KEYS, *TIME_KEYS, "epoch", "current_epoch", "seed", "rank", "pid", "version"})
+# Spellings of a non-finite number in text, as C, C++, Python, Java, JavaScript and Windows print them.
+NONFINITE_WORDS = {
+    "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "nan(ind)": math.nan, "-nan(ind)": math.nan,
+    "1.#ind": math.nan, "-1.#ind": math.nan, "1.#qnan": math.nan, "1.#inf": math.inf, "-1.#inf": -math.inf,
+    "inf": math.inf, "+inf": math.inf, "-inf": -math.inf,
+    "infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Column:
+    """The points of one metric while a log is read, in the order logged."""
+
+    steps: list[int | None] = field(default_factory=list)
+    values: list[float | None] = field(default_factory=list)
+    times: list[float | None] = field(default_factory=list)
+    lines: list[int | None] = field(default_factory=list)
+    nulls: int = 0
+
+    def add(self, step: int | None, value: float | None, time: float | None, line: int | None) -> None:
+        """Append one point; a value of None is a logged null."""
+        self.steps.append(step)
+        self.values.append(value)
+        self.times.append(time)
+        self.lines.append(line)
+        self.nulls += value is None
+
+
+def number(value: Any) -> float | None:
+    """A logged scalar as float: numbers, numeric strings and every spelling of nan and inf; else None."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        try:
+            return float(value)
+        except OverflowError:  # an int beyond 1.8e308
+            return math.inf if value > 0 else -math.inf
+    if isinstance(value, str):
+        return parse_number(value)
+    return None
+
+
+def parse_number(text: str) -> float | None:
+    """A number written as text, or None. Python's underscores in digits are not numbers in a log."""
+    text = text.strip()
+    word = NONFINITE_WORDS.get(text.lower())
+    if word is not None:
+        return word
+    if "_" in text or not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def whole(value: Any) -> int | None:
+    """A step counter as int: 12, 12.0 and "12"; None for anything that is not a whole number within 64 bits."""
+    as_float = number(value)
+    if as_float is None or not math.isfinite(as_float) or as_float != int(as_float) or abs(as_float) >= 2**63:
+        return None
+    return int(value) if isinstance(value, int) else int(as_float)
+
+
+def flatten(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Leaves of a nested row, keys joined by `/`. Lists are no scalars and are left out, but one of length one."""
+    for key, value in row.items():
+        name = f"{prefix}/{key}" if prefix else str(key)
+        if isinstance(value, Mapping):
+            yield from flatten(value, name)
+        elif isinstance(value, list):
+            if len(value) == 1:
+                yield name, value[0]
+        else:
+            yield name, value
+
+
+def step_of(row: Mapping[str, Any]) -> int | None:
+    """The row's step under any usual name."""
+    for key in STEP_KEYS:
+        if key in row:
+            step = whole(row[key])
+            if step is not None:
+                return step
+    return None
+
+
+def time_of(row: Mapping[str, Any]) -> float | None:
+    """Seconds since the epoch where the row gives them as a number of that size."""
+    for key in TIME_KEYS:
+        value = row.get(key)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 1e8:
+            return value / 1000 if value > 1e11 else float(value)  # milliseconds, as MLflow and JavaScript write
+    return None
+
+
+def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> int:
+    """Add one row's metrics to the columns; returns how many numbers it held."""
+    time = time_of(row)
+    held = 0
+    for name, leaf in flatten(row):
+        if name.lower() in NOT_METRICS:
+            continue
+        value = number(leaf)
+        if value is None and leaf is not None:
+            continue
+        column = columns.get(name)
+        if column is None:
+            column = columns[name] = Column()
+        column.add(step, value, time, line)
+        held += value is not None
+    return held
+
+
+def table_of(columns: Mapping[str, Column]) -> pl.DataFrame:
+    """The reading's table. A logged null becomes NaN where that is what it stands for, else it is left out.
+
+    Writers of strict JSON (orjson, JavaScript) print NaN as null; others print null for "not measured on this row".
+    Nulls that come only after the last number, or are fewer than the numbers, stand for NaN; a metric that is null most
+    of the time and comes back was simply not measured then.
+    """
+    frames = [_column_frame(name, column) for name, column in columns.items()]
+    frames = [frame for frame in frames if frame.height]
+    return pl.concat(frames) if frames else pl.DataFrame(schema=READING_SCHEMA)
+
+
+def _column_frame(name: str, column: Column) -> pl.DataFrame:
+    values = np.array(column.values, dtype=np.float64)
+    keep = np.ones(len(values), dtype=bool)
+    if column.nulls and not _null_is_nan(column.values, column.nulls):
+        keep = np.array([value is not None for value in column.values])
+    frame = pl.DataFrame(
+        {
+            "metric": pl.Series([name], dtype=pl.String).new_from_index(0, len(values)),
+            "step": pl.Series(column.steps, dtype=pl.Int64),
+            "value": pl.Series(values, dtype=pl.Float64),
+            "time": pl.Series(column.times, dtype=pl.Float64),
+            "line": pl.Series(column.lines, dtype=pl.Int64),
+        }
+    )
+    return frame if keep.all() else frame.filter(pl.Series(keep))
+
+
+def _null_is_nan(values: list[float | None], nulls: int) -> bool:
+    if nulls == len(values):
+        return False
+    last_number = max(i for i, value in enumerate(values) if value is not None)
+    only_after = nulls == len(values) - 1 - last_number
+    return only_after or nulls < len(values) - nulls
+
+
+def rows_table(rows: Iterable[tuple[int | None, Mapping[str, Any]]]) -> pl.DataFrame:
+    """The table of (line, row) pairs, each row with its own step key."""
+    columns: dict[str, Column] = {}
+    for line, row in rows:
+        add_row(columns, row, step_of(row), line)
+    return table_of(columns)
