@@ -1,0 +1,102 @@
+"""TensorBoard event files: every scalar, in file order, with NaN and inf, up to and around damage."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.event_decode import Column, EventDecoder
+from gradtrend.ingest.event_layout import layout_of
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, READING_SCHEMA, Adapter, Reading, ReadOptions
+from gradtrend.ingest.tfrecord import HEADER_BYTES, Bytes, Records, header_length, map_file, scan
+
+NAME_PART = "tfevents"  # TensorBoard itself looks for this in the name
+VERSION_RECORD = b"brain.Event:"  # the first record of every event file names its version
+
+
+def claims(path: Path, head: bytes) -> bool:
+    """Say whether a file is an event file: its first record is the version header, or its name says so."""
+    if path.is_dir():
+        return False
+    length = header_length(head[:HEADER_BYTES])
+    is_version = length is not None and VERSION_RECORD in head[HEADER_BYTES : HEADER_BYTES + length]
+    return is_version or NAME_PART in path.name
+
+
+def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
+    """Read one event file; raises InputError where not one record of it is readable."""
+    data = map_file(path)
+    records = scan(data)
+    if not records.starts.size and len(data) >= HEADER_BYTES and header_length(data[:HEADER_BYTES]) is None:
+        raise InputError(
+            f"{path} holds no readable TensorBoard record",
+            "The file is damaged from its start or is no event file; point at another log of this run.",
+        )
+    decoder = EventDecoder(data, records)
+    columns = [column for column in decoder.columns() if column.record.size]
+    columns = drop_other_plugins(columns)
+    skipped = sorted((*records.damage, *decoder.broken), key=lambda piece: piece.offset or 0)
+    reading = Reading(
+        format="tensorboard",
+        path=path,
+        table=table_of(columns),
+        digits=min((column.slot.digits for column in columns), default=7),
+        started=first_time(data, records),
+        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
+        skipped_count=len(skipped),
+    )
+    return (reading,)
+
+
+def drop_other_plugins(columns: list[Column]) -> list[Column]:
+    """Drop one-element tensors that belong to another plug-in; only the first event of a tag may name the plug-in."""
+    plugin_of = {column.slot.tag: column.slot.plugin for column in columns if column.slot.plugin}
+    return [
+        column
+        for column in columns
+        if not column.slot.is_tensor or plugin_of.get(column.slot.tag, "scalars") == "scalars"
+    ]
+
+
+def table_of(columns: list[Column]) -> pl.DataFrame:
+    """Join the columns into one table in file order."""
+    if not columns:
+        return pl.DataFrame(schema=READING_SCHEMA)
+    tags = list(dict.fromkeys(column.slot.tag for column in columns))
+    number = {tag: index for index, tag in enumerate(tags)}
+    record = np.concatenate([column.record for column in columns])
+    place = np.concatenate([np.full(column.record.size, column.position) for column in columns])
+    codes = np.concatenate([np.full(column.record.size, number[column.slot.tag]) for column in columns])
+    order = np.lexsort((place, record))
+    names = pl.Series("metric", tags, dtype=pl.String)
+    return pl.DataFrame(
+        {
+            "metric": names.gather(pl.Series(codes[order])),
+            "step": np.concatenate([column.step for column in columns])[order],
+            "value": np.concatenate([column.value for column in columns])[order],
+            "time": np.concatenate([column.time for column in columns])[order],
+            "line": pl.Series([None], dtype=pl.Int64).extend_constant(None, record.size - 1),
+        },
+        schema=READING_SCHEMA,
+    )
+
+
+def first_time(data: Bytes, records: Records) -> float | None:
+    """Return the wall time of the first event: when this part of the run began."""
+    if not records.starts.size:
+        return None
+    start, length = int(records.starts[0]), int(records.lengths[0])
+    event = data[start : start + length]
+    try:
+        time_at = layout_of(event).time_at
+    except ValueError:
+        return None
+    return None if time_at is None else float(struct.unpack_from("<d", event, time_at)[0])
+
+
+ADAPTER = Adapter(name="tensorboard", claims=claims, read=read)

@@ -1,0 +1,147 @@
+"""TFRecord framing: where the records of a file lie, and which of them are damaged.
+
+A record is its length (u64, little-endian), a masked CRC-32C of these 8 bytes, the payload, and a masked CRC-32C of the
+payload. The length has a checksum of its own, so a record whose payload alone is damaged is skipped and reading goes on
+behind it: one flipped bit does not hide the collapse that follows. Where the length itself is damaged, the next valid
+header is searched for.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradtrend.errors import InputError
+from gradtrend.model.runlog import Skipped
+
+HEADER_BYTES = 12
+FRAME_BYTES = 16  # header and the checksum behind the payload
+MASK_DELTA = 0xA282EAD8  # the constant of the TFRecord format
+SEARCH_SPAN = 1 << 20  # a torn write spoils file-system blocks (4 KiB to some 100 KiB); beyond that, give up
+# A header of a record under 4 GiB has four zero bytes at offset 4; searching for them is quicker than trying each byte.
+LENGTH_PATTERN = re.compile(rb"(?=.{4}\0\0\0\0.{4})", re.DOTALL)
+
+Bytes = bytes | mmap.mmap
+Offsets = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The undamaged records: byte offset and length of each payload, in file order, and what was skipped."""
+
+    starts: Offsets
+    lengths: Offsets
+    damage: tuple[Skipped, ...]
+
+
+def map_file(path: Path) -> Bytes:
+    """Return the bytes of a file, mapped into memory where that works (event files with images reach gigabytes).
+
+    Raises InputError where the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            try:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except (ValueError, OSError):  # an empty file, or a file system without mapping
+                return file.read()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def masked_crc(data: bytes) -> int:
+    """Return the CRC-32C of `data` as TFRecord stores it."""
+    from crc32c import crc32c
+
+    crc = crc32c(data)
+    return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & 0xFFFFFFFF
+
+
+def header_length(header: bytes) -> int | None:
+    """Return the payload length a record header gives, None where the header is cut or fails its checksum."""
+    if len(header) < HEADER_BYTES:
+        return None
+    length, crc = struct.unpack("<QI", header)
+    return int(length) if masked_crc(header[:8]) == crc else None
+
+
+def scan(data: Bytes) -> Records:
+    """Find all records and check them; never raises on damaged data."""
+    starts, lengths, damage = walk_headers(data)
+    where, sizes = np.array(starts, np.int64), np.array(lengths, np.int64)
+    good = payload_crc_matches(data, where, sizes)
+    damage += [
+        Skipped("record fails its checksum", offset=int(start) - HEADER_BYTES) for start in where[~good].tolist()
+    ]
+    damage.sort(key=lambda piece: piece.offset or 0)
+    return Records(where[good], sizes[good], tuple(damage))
+
+
+def walk_headers(data: Bytes) -> tuple[list[int], list[int], list[Skipped]]:
+    """Return payload offsets, payload lengths and the damage found on the way, payloads unchecked."""
+    starts: list[int] = []
+    lengths: list[int] = []
+    damage: list[Skipped] = []
+    valid: dict[bytes, int] = {}  # most records share a few lengths, so each header is checked only once
+    size, position = len(data), 0
+    while position < size:
+        header = data[position : position + HEADER_BYTES]
+        length = valid.get(header)
+        if length is None:
+            length = header_length(header)
+            if length is None:
+                position = step_over(data, position, damage)
+                continue
+            valid[header] = length
+        end = position + FRAME_BYTES + length
+        if end > size:
+            damage.append(Skipped("truncated: the file ends inside a record", offset=position))
+            break
+        starts.append(position + HEADER_BYTES)
+        lengths.append(length)
+        position = end
+    return starts, lengths, damage
+
+
+def step_over(data: Bytes, position: int, damage: list[Skipped]) -> int:
+    """Note the bad header at `position`; return where the next valid one stands, the end of the file if none does."""
+    if len(data) - position < HEADER_BYTES:
+        damage.append(Skipped("truncated: the file ends inside a record", offset=position))
+        return len(data)
+    window = data[position + 1 : position + 1 + SEARCH_SPAN]
+    for match in LENGTH_PATTERN.finditer(window):
+        found = match.start()
+        if header_length(window[found : found + HEADER_BYTES]) is not None:
+            following = position + 1 + found
+            damage.append(Skipped(f"damaged up to byte {following}", offset=position))
+            return following
+    damage.append(Skipped("damaged from here on", offset=position))
+    return len(data)
+
+
+def payload_crc_matches(data: Bytes, starts: Offsets, lengths: Offsets) -> NDArray[np.bool_]:
+    """Return for each record whether its payload has the checksum stored behind it."""
+    from crc32c import crc32c
+
+    if not starts.size:
+        return np.zeros(0, np.bool_)
+    view = memoryview(data)
+    ends = starts + lengths
+    spans = zip(starts.tolist(), ends.tolist(), strict=True)
+    crc = np.fromiter((crc32c(view[start:end]) for start, end in spans), np.uint32, starts.size)
+    masked = ((crc >> np.uint32(15)) | (crc << np.uint32(17))) + np.uint32(MASK_DELTA)
+    good: NDArray[np.bool_] = masked == unaligned(data, "<u4")[ends]
+    return good
+
+
+def unaligned(data: Bytes, dtype: str) -> NDArray[Any]:
+    """Return a view whose element i is the value of `dtype` that starts at byte i."""
+    count = max(0, len(data) - np.dtype(dtype).itemsize + 1)
+    return np.ndarray((count,), dtype, buffer=data, strides=(1,))
