@@ -1,7 +1,7 @@
 """A path -> the runs it holds, each with its log files.
 
-A folder is a run when logs lie in it. Logs in sub-folders belong to the same run where the sub-folder is one that loggers
-make (`runs/`, `lightning_logs/version_0/`, `checkpoint-500/` ...); otherwise each sub-folder is a run of its own.
+A folder is a run when logs lie in it. Logs in sub-folders belong to the same run where the sub-folder is one that
+loggers make (`runs/`, `lightning_logs/version_0/`, `checkpoint-500/` ...); otherwise each sub-folder is its own run.
 """
 
 from __future__ import annotations
@@ -19,50 +19,10 @@ from gradtrend.ingest.reading import Adapter
 HEAD_BYTES = 64 * 1024
 _MAX_DEPTH = 8  # run folders nest a few levels; deeper trees are data sets
 # Never logs, and often many or large: weights, images, code, archives of data.
-_NEVER = frozenset(
-    [
-        ".pt",
-        ".pth",
-        ".ckpt",
-        ".safetensors",
-        ".bin",
-        ".npy",
-        ".npz",
-        ".h5",
-        ".onnx",
-        ".png",
-        ".jpg",
-        ".jpeg",
-        ".gif",
-        ".svg",
-        ".webp",
-        ".mp4",
-        ".wav",
-        ".py",
-        ".pyc",
-        ".ipynb",
-        ".md",
-        ".rst",
-        ".html",
-        ".css",
-        ".js",
-        ".so",
-        ".tar",
-        ".zip",
-        ".whl",
-        ".parquet",
-        ".arrow",
-        ".tfrecord",
-        ".lock",
-        ".toml",
-        ".yaml",
-        ".yml",
-        ".pkl",
-        ".pdf",
-        ".sh",
-        ".cfg",
-        ".ini",
-    ]
+_NEVER = re.compile(
+    r"\.(?:pt|pth|ckpt|safetensors|bin|np[yz]|h5|onnx|png|jpe?g|gif|svg|webp|mp4|wav|pyc?|ipynb|md|rst|html|css|js|so|tar"
+    r"|zip|whl|parquet|arrow|tfrecord|lock|toml|ya?ml|pkl|pdf|sh|cfg|ini)$",
+    re.IGNORECASE,
 )
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "mlartifacts", "artifacts"})
 # Folders that loggers and trainers make inside one run.
@@ -190,7 +150,7 @@ def _walk_child(entry: Path, source: str, depth: int, seen: set[tuple[int, int]]
 
 
 def _log_file(file: Path, source: str) -> LogFile | None:
-    if file.suffix.lower() in _NEVER or file.stat().st_size == 0:
+    if _NEVER.search(file.name) or file.stat().st_size == 0:
         return None
     adapter = adapter_for(file)
     if adapter is None or source not in ("auto", adapter.name):
@@ -217,10 +177,8 @@ def _belongs(parent: _Tree, child: _Tree) -> bool:
     """Whether a sub-folder of a run folder holds more of the same run rather than another run."""
     if _CONTAINER.match(child.folder.name):
         return True
-    formats = {log.adapter.name for log in parent.logs}
-    if {log.adapter.name for log in child.all_logs()} == {"tensorboard"}:
-        # `add_scalars` makes a folder a series beside the event file; other event files below one are runs of their own.
-        return "tensorboard" not in formats or any(
-            child.folder.name.startswith(stem) for stem in ("grad", "loss", "norm")
-        )
-    return not child.all_logs or not any(log.adapter.name in formats for log in child.all_logs())
+    own = {log.adapter.name for log in parent.logs}
+    held = {log.adapter.name for log in child.all_logs()}
+    # `add_scalars` makes one folder a series, called <tag>_<series>, beside the event file that the tag's writer keeps.
+    of_add_scalars = held == {"tensorboard"} and child.folder.name.startswith(("grad", "loss", "norm"))
+    return of_add_scalars or not held & own

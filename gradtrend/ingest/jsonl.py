@@ -37,11 +37,11 @@ def claims(path: Path, head: bytes) -> bool:
 
 
 def _is_metrics(row: dict[str, Any]) -> bool:
-    """A row with a step and a number, or with a number whose name has a role."""
+    """A row with a step and a number, or with a gradient norm."""
     numbers = [k for k, v in flatten(row) if k.lower() not in NOT_METRICS and number(v) is not None]
     if step_of(row) is not None:
         return bool(numbers)
-    return any(name_metric(k).role is not Role.OTHER for k in numbers)
+    return any(name_metric(k).role is Role.GRAD_NORM for k in numbers)
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:

@@ -74,17 +74,14 @@ _PARTS = re.compile(
     r"|student|teacher|reward|alpha|encoder_opt|online|main|aux|vae|gan)$"
 )
 _HELD_OUT = re.compile(_EDGE + r"(?:val|valid|validation|eval|evaluation|test|dev|holdout|ema)" + _END)
-_LOSS = re.compile(
-    r"(?:^|[_/.:])(?:\w*loss(?:es)?|nll|cross_?entropy|xent|objective|elbo|mse|bce)(?=$|[_/.:])|^cost$|^loss"
-)
+_LOSS = re.compile(r"(?:^|[_/.:])(?:\w*loss(?:es)?|nll|cross_?entropy|xent|objective|elbo|mse|bce)(?=$|[_/.:])|^cost$")
 _LOSS_NOT = re.compile(
-    r"loss_?(?:scale|scaler|scaling|weight|coef|lambda|fn|mask|ratio|time|std|var|spike|delta|per_token_count|filter)"
+    r"loss_?(?:scale|scaler|scaling|weight|coef|lambda|fn|mask|ratio|time|std|var|spike|delta|per_token_count|filter|nonfinite|nan|inf|finite)"
     r"|(?:num|count|time|best|min|max|delta|lossless|lr_|gloss|floss)_?\w*loss|loss_z_?score|lossless|loss_?mult"
 )
 _LOSS_SCALE = re.compile(
-    _EDGE
-    + r"(?:loss_?scale|loss_?scaling|loss_?scaler|grad_?scale|grad_?scaler|scaler|amp_?scale|amp/scale|scaler/scale|fp16_?scale"
-    r"|scaler?_?scale)(?:[_/.](?:scale|value))?$|^scale$"
+    _EDGE + r"(?:loss_?scale|loss_?scaling|loss_?scaler|grad_?scale|grad_?scaler|scaler|amp_?scale|amp/scale"
+    r"|scaler/scale|fp16_?scale|scaler?_?scale)(?:[_/.](?:scale|value))?$|^scale$"
 )
 _LR = re.compile(
     _EDGE + r"(?:lr|learning_?rates?|lrs?|base_lr|current_lr|lr_?\d+|lr_(?:abs|now|main))(?=$|[_/.:\-\d])|^lr-"
@@ -93,9 +90,8 @@ _LR_NOT = re.compile(
     r"lr_?(?:scale|mult|factor|ratio|decay|warmup|warm_up|schedule|gamma|end|min|max|reduction|scheduler)|loss|acc|step"
 )
 _PARAM_NORM = re.compile(
-    _EDGE
-    + r"(?:(?:params?|parameters?|weights?|model)[_/.](?:l2_)?(?:global_)?norms?|(?:l2_)?norms?[_/.](?:params?|weights?|parameters?)"
-    r"|pnorm|wnorm)" + _END
+    _EDGE + r"(?:(?:params?|parameters?|weights?|model)[_/.](?:l2_)?(?:global_)?norms?"
+    r"|(?:l2_)?norms?[_/.](?:params?|weights?|parameters?)|pnorm|wnorm)" + _END
 )
 _LEADING = re.compile(r"^(?:train|training|trainer|metrics?|optim|optimizer|debug|stats|scalars?|log|perf)[_/.:]")
 _TRAILING = re.compile(r"[_/.:](?:train|training|step)$")

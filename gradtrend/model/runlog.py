@@ -40,6 +40,7 @@ class Note:
     """An observation made while reading that a GT5xx rule turns into a finding.
 
     `kind` is what the rule selects (`steps-go-back`, `sources-disagree`, `step-base`, `truncated`, `no-steps` ...).
+    `details` is a template value for the rule's message.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Note:
     first_step: int | None = None
     last_step: int | None = None
     measures: tuple[tuple[str, float], ...] = ()
+    details: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,207 @@
+"""The readings of one run -> its table: parts joined, each series from its best source, the others cross-checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from gradtrend.ingest.reading import Reading
+from gradtrend.ingest.roles import Naming
+from gradtrend.model.runlog import Note
+from gradtrend.model.words import Role
+
+TABLE_SCHEMA = pl.Schema(
+    {
+        "series": pl.String,
+        "role": pl.String,
+        "layer": pl.String,
+        "step": pl.Int64,
+        "value": pl.Float64,
+        "time": pl.Float64,
+        "line": pl.Int64,
+        "segment": pl.Int32,
+    }
+)
+# Two sources of one series agree when the values differ by less than this (relative), or than the coarser one prints.
+_TOLERANCE = 0.01
+# Share of common steps that must differ before it is called a disagreement: loggers differ in averaging on a few rows.
+_DISAGREE = 0.05
+_CHECKED_ROLES = (Role.GRAD_NORM, Role.LOSS, Role.LR)
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One series as one format logged it, all its parts joined. Columns of `rows`: step, value, time, line, segment."""
+
+    metric: str
+    format: str
+    digits: int
+    rows: pl.DataFrame
+
+    @property
+    def points(self) -> int:
+        """Distinct steps."""
+        return int(self.rows["step"].n_unique())
+
+
+def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[pl.DataFrame, tuple[Note, ...]]:
+    """The run's table (columns of `TABLE_SCHEMA`) and what was noticed while joining.
+
+    Each quantity comes from the source with the most points, then the most digits; `namings` gives a role to every
+    metric name.
+    """
+    candidates: dict[tuple[str, str | None], list[Track]] = {}
+    for track in _tracks(readings):
+        naming = namings[track.metric]
+        candidates.setdefault((naming.quantity, naming.layer), []).append(track)
+    best: list[Track] = []
+    notes: list[Note] = []
+    for tracks in candidates.values():
+        ranked = sorted(tracks, key=lambda t: (t.points, t.digits), reverse=True)
+        best.append(ranked[0])
+        if namings[ranked[0].metric].role in _CHECKED_ROLES:
+            notes += [note for other in ranked[1:] if (note := _cross_check(ranked[0], other)) is not None]
+    notes += _segment_notes([t for t in best if namings[t.metric].role is Role.GRAD_NORM])
+    frames = [_with_naming(track, namings[track.metric]) for track in best]
+    return (pl.concat(frames) if frames else pl.DataFrame(schema=TABLE_SCHEMA)), tuple(notes)
+
+
+def _with_naming(track: Track, naming: Naming) -> pl.DataFrame:
+    value = pl.col("value").sqrt() if naming.squared else pl.col("value")
+    return track.rows.select(
+        pl.lit(track.metric).alias("series"),
+        pl.lit(naming.role.value).alias("role"),
+        pl.lit(naming.layer, dtype=pl.String).alias("layer"),
+        "step",
+        value.alias("value"),
+        "time",
+        "line",
+        "segment",
+    )
+
+
+def _tracks(readings: Sequence[Reading]) -> list[Track]:
+    """Readings of one format joined in the order in which they were written; copies of a part left out."""
+    by_format: dict[str, list[Reading]] = {}
+    for reading in readings:
+        by_format.setdefault(reading.format, []).append(reading)
+    tracks: list[Track] = []
+    for format_name, parts in by_format.items():
+        ordered = sorted(parts, key=lambda r: (r.started is not None, r.started or 0.0))
+        digits = min(part.digits for part in ordered)
+        by_metric: dict[str, list[pl.DataFrame]] = {}
+        for part in ordered:
+            for (metric,), rows in part.table.partition_by("metric", maintain_order=True, as_dict=True).items():
+                by_metric.setdefault(str(metric), []).append(rows)
+        for metric, frames in by_metric.items():
+            tracks.append(Track(metric, format_name, digits, _with_segments(_without_copies(frames))))
+    return tracks
+
+
+def _without_copies(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Drop a part whose rows all stand, in order, at the head of another (a checkpoint's copy of the log)."""
+    kept: list[pl.DataFrame] = []
+    for i, frame in enumerate(frames):
+        others = [
+            f
+            for j, f in enumerate(frames)
+            if j != i and (f.height > frame.height or (f.height == frame.height and j < i))
+        ]
+        if not any(_is_head_of(frame, other) for other in others):
+            kept.append(frame)
+    return kept
+
+
+def _is_head_of(short: pl.DataFrame, long: pl.DataFrame) -> bool:
+    return bool(short.select("step", "value").equals(long.select("step", "value").head(short.height), null_equal=True))
+
+
+def _with_segments(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """All parts one after another, `segment` counting how often the steps went back."""
+    rows = pl.concat(frames)
+    back = (pl.col("step") < pl.col("step").shift(1)).fill_null(False)
+    return rows.select("step", "value", "time", "line", back.cum_sum().cast(pl.Int32).alias("segment"))
+
+
+def last_values(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows that count: where a later segment goes back to a step, what an earlier one logged from there is void.
+
+    Returns step and value in step order, the last value of a step logged twice.
+    """
+    firsts = rows.group_by("segment").agg(pl.col("step").min().alias("first")).sort("segment")
+    later_first = firsts["first"].reverse().cum_min().reverse().shift(-1)
+    limits = firsts.select("segment", later_first.alias("limit"))
+    kept = rows.join(limits, on="segment", maintain_order="left").filter(
+        pl.col("limit").is_null() | (pl.col("step") < pl.col("limit"))
+    )
+    return kept.unique("step", keep="last", maintain_order=True).sort("step")
+
+
+def _segment_notes(tracks: Iterable[Track]) -> list[Note]:
+    """One note for each total gradient norm whose steps go back."""
+    notes = []
+    for track in tracks:
+        segments = track.rows.group_by("segment", maintain_order=True).agg(
+            pl.col("step").min().alias("first"), pl.col("step").max().alias("last")
+        )
+        if segments.height < 2:
+            continue
+        spans = segments.sort("segment").rows()
+        _, first, _ = spans[-1]
+        earlier = ", ".join(f"{a}-{b}" for _, a, b in spans[:-1][-3:])
+        kind = "overwritten" if first <= min(a for _, a, _ in spans[:-1]) else "steps-go-back"
+        notes.append(
+            Note(
+                kind,
+                f"{track.metric}: the steps go back to {first} after {spans[-2][2]}",
+                track.metric,
+                first_step=first,
+                last_step=max(b for _, _, b in spans[:-1]),
+                measures=(("segments", float(len(spans))),),
+                details=earlier,
+            )
+        )
+    return notes
+
+
+def _cross_check(best: Track, other: Track) -> Note | None:
+    """Compare two sources of one series on their common steps, as logged and with the steps one apart."""
+    tolerance = max(_TOLERANCE, 10.0 ** (1 - min(best.digits, other.digits)))
+    a, b = last_values(best.rows), last_values(other.rows)
+    common, same, first_difference = _agreement(a, b, 0, tolerance)
+    if common and same >= (1 - _DISAGREE) * common:
+        return None
+    for shift in (1, -1):
+        shifted_common, shifted_same, _ = _agreement(a, b, shift, tolerance)
+        if shifted_common >= 3 and shifted_same >= (1 - _DISAGREE) * shifted_common:
+            direction = "later" if shift < 0 else "earlier"
+            message = (
+                f"{other.metric} in {other.format} counts steps one {direction} than {best.metric} in {best.format}"
+            )
+            return Note("step-base", message, best.metric, measures=(("shift", float(-shift)),))
+    if common < 3:
+        return None
+    message = (
+        f"{best.format} and {other.format} disagree on {best.metric} at {common - same} of {common} common steps;"
+        f" {best.format} is used"
+    )
+    return Note(
+        "sources-disagree", message, best.metric, first_step=first_difference,
+        measures=(("disagreeing_share", (common - same) / common),),
+    )  # fmt: skip
+
+
+def _agreement(a: pl.DataFrame, b: pl.DataFrame, shift: int, tolerance: float) -> tuple[int, int, int | None]:
+    """Common steps, those on which the values agree, and the first on which they do not."""
+    joined = a.select("step", "value").join(
+        b.select(pl.col("step") + shift, pl.col("value").alias("other")), on="step", maintain_order="left"
+    )
+    x, y = joined["value"].to_numpy(), joined["other"].to_numpy()
+    with np.errstate(invalid="ignore"):
+        close = np.abs(x - y) <= tolerance * np.maximum(np.abs(x), np.abs(y))
+    agree = close | (x == y) | (~np.isfinite(x) & ~np.isfinite(y))
+    different = np.flatnonzero(~agree)
+    return joined.height, int(agree.sum()), int(joined["step"][int(different[0])]) if different.size else None
