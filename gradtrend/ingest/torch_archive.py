@@ -1,0 +1,117 @@
+"""The zip container that `torch.save` writes: its pickle and where its storages lie. Nothing is extracted."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from gradtrend.errors import InputError
+from gradtrend.model.contents import StorageSpan
+
+# The pickle holds names and shapes, no tensor data: 60 KiB for a network of 340 tensors.
+MAX_PICKLE_BYTES = 64 * 1024 * 1024
+_LOCAL_HEADER = struct.Struct("<4s22xHH")  # a zip member's local header: magic, length of the name, of the extra field
+_CHUNK = 1024 * 1024
+_SAVE_AGAIN = "Load it in the environment that wrote it and save it again with torch.save (PyTorch 1.6 or newer)."
+_COPY_AGAIN = "Copy the file again, or capture the step again."
+_DAMAGE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error)
+
+
+@dataclass(frozen=True, slots=True)
+class TorchArchive:
+    """An opened capture file: `pickle` is `data.pkl`, `storages` maps storage keys to zip members."""
+
+    path: Path
+    pickle: bytes
+    storages: Mapping[str, zipfile.ZipInfo]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes really present, by storage key."""
+        return {key: member.file_size for key, member in self.storages.items()}
+
+
+def open_archive(path: Path) -> TorchArchive:
+    """The archive at `path`. Raises `InputError` (what is wrong, what to do) for anything torch.save did not write."""
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise InputError(f"{path} is not a regular file", "Give the capture file itself.")
+        with path.open("rb") as file:
+            _check_head(path, file.read(64))
+        with zipfile.ZipFile(path) as archive:
+            return _read_archive(path, archive)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}", "Check the path and rights.") from error
+    except _DAMAGE as error:
+        raise InputError(f"{path} is truncated or damaged ({error})", _COPY_AGAIN) from error
+
+
+def _check_head(path: Path, head: bytes) -> None:
+    if head.startswith(b"PK"):
+        return
+    if not head:
+        raise InputError(f"{path} is empty", _COPY_AGAIN)
+    if head[:1] == b"\x80":
+        raise InputError(
+            f"{path} is a plain pickle or in torch.save's old format, which is not read because it can run code",
+            _SAVE_AGAIN,
+        )
+    raise InputError(f"{path} is not a file of torch.save", "Give a nan_capture.pt or a *.gradtrend.pt file.")
+
+
+def _read_archive(path: Path, archive: zipfile.ZipFile) -> TorchArchive:
+    members: dict[str, zipfile.ZipInfo] = {}
+    for member in archive.infolist():
+        _check_member(path, member)
+        if member.filename in members:
+            raise InputError(f"{path} holds {member.filename[:80]!r} twice", _COPY_AGAIN)
+        members[member.filename] = member
+    if sum(member.file_size for member in members.values()) > os.path.getsize(path):  # noqa: PTH202 (one stat)
+        raise InputError(f"{path} declares more data than it holds", _COPY_AGAIN)
+    roots = [name.removesuffix("/data.pkl") for name in members if name.count("/") == 1 and name.endswith("/data.pkl")]
+    if len(roots) != 1:
+        raise InputError(f"{path} is a zip file, but not one of torch.save", "Give the capture file itself.")
+    root = roots[0]
+    if f"{root}/constants.pkl" in members:
+        raise InputError(f"{path} is a TorchScript program, not a capture", "Give the capture file itself.")
+    if f"{root}/byteorder" in members and archive.read(f"{root}/byteorder") != b"little":
+        raise InputError(f"{path} was written on a big-endian machine, which is not supported", _SAVE_AGAIN)
+    pickle = members[f"{root}/data.pkl"]
+    if pickle.file_size > MAX_PICKLE_BYTES:
+        raise InputError(f"{path} has {pickle.file_size:,} bytes of pickle, far more than a capture needs", _COPY_AGAIN)
+    prefix = f"{root}/data/"
+    storages = {name.removeprefix(prefix): member for name, member in members.items() if name.startswith(prefix)}
+    return TorchArchive(path, archive.read(pickle), storages)
+
+
+def _check_member(path: Path, member: zipfile.ZipInfo) -> None:
+    name = PurePosixPath(member.filename)
+    if name.is_absolute() or ".." in name.parts or "\\" in member.filename:
+        raise InputError(f"{path} holds a path that leads out of it: {member.filename[:80]!r}", "Do not trust this file.")
+    if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1 or member.file_size != member.compress_size:
+        raise InputError(f"{path} is compressed or encrypted; torch.save writes neither", _SAVE_AGAIN)
+
+
+def locate_storages(archive: TorchArchive, keys: Iterable[str]) -> dict[str, StorageSpan]:
+    """Where the bytes of these storages lie; each one's checksum is compared. Raises `InputError` for damage."""
+    spans: dict[str, StorageSpan] = {}
+    try:
+        with archive.path.open("rb") as file, zipfile.ZipFile(file) as opened:
+            for key in keys:
+                member = archive.storages[key]
+                with opened.open(member) as data:  # zipfile compares the CRC at the end of the data
+                    while data.read(_CHUNK):
+                        pass
+                file.seek(member.header_offset)
+                _, name_length, extra_length = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+                start = member.header_offset + _LOCAL_HEADER.size + name_length + extra_length
+                spans[key] = StorageSpan(start, member.file_size)
+    except (*_DAMAGE, OSError) as error:
+        raise InputError(f"{archive.path} is damaged: {error}", _COPY_AGAIN) from error
+    return spans

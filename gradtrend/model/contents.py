@@ -1,0 +1,108 @@
+"""What a capture file holds, as inert values: references to tensors, and stand-ins for objects that are not built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gradtrend.model.capture import Capture
+
+# An inert tree: None, bool, int, float, str, bytes, list, tuple, dict, TensorRef, GlobalRef or Inert.
+Node = Any
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalRef:
+    """The name of a class or function that a file mentions; nothing is imported."""
+
+    module: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """`module.name`."""
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRef:
+    """A tensor as the file declares it. `offset` and `stride` count elements; `storage` is the storage's key."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    storage: str
+    parameter: bool = False
+    subclass: str | None = None
+
+    @property
+    def numel(self) -> int:
+        """Number of elements of the view (an expanded view has more than its storage)."""
+        total = 1
+        for size in self.shape:
+            total *= size
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inert:
+    """Stands in for an object of any class that the reader does not build.
+
+    `callee` is what the file would have called with `arguments` and `keywords`; `call` says how: "reduce" (the callee
+    itself) or "new" (its `__new__`). `state`, `items` and `pairs` are filled by the reader: what would have gone to
+    `__setstate__`, `append` and `__setitem__`.
+    """
+
+    callee: GlobalRef | Inert
+    call: str
+    arguments: tuple[Node, ...] = ()
+    keywords: Mapping[str, Node] = field(default_factory=dict)
+    state: list[Node] = field(default_factory=list)
+    items: list[Node] = field(default_factory=list)
+    pairs: list[tuple[Node, Node]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSpan:
+    """Where the bytes of one storage lie in the file."""
+
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecipe:
+    """How the model is made: `kind` is "class" (path called with the keyword arguments) or "factory"."""
+
+    kind: str
+    path: str
+    keywords: Mapping[str, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureContents:
+    """A capture, whole and inert, in one form for every kind of file.
+
+    `file` is where it lies; `state` the model's state dict (tensors, and extra state where
+    a module has some); `rng` holds inert states by generator (`python`, `numpy`,
+    `torch`, `cuda`). `precision` is one of `gradtrend.model.replay.PRECISIONS`, or None where the file does not
+    say; `loss_divisor` divides each microbatch's loss before backward. `loss_scale` is the factor in use, None without.
+    """
+
+    summary: Capture
+    file: Path
+    recipe: ModelRecipe
+    state: Mapping[str, Node]
+    microbatches: tuple[Node, ...]
+    storages: Mapping[str, StorageSpan]
+    rng: Mapping[str, Node] = field(default_factory=dict)
+    precision: str | None = None
+    loss_scale: float | None = None
+    loss_divisor: float | None = None
+    gradient_norm: float | None = None
+    loss: float | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    backend: Mapping[str, bool | str] = field(default_factory=dict)
