@@ -149,7 +149,9 @@ def _json_keywords(path: Path, text: Node) -> dict[str, Any]:
     try:
         keywords = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: the factory's keyword arguments are no JSON ({error})", "Capture it again.") from error
+        raise InputError(
+            f"{path}: the factory's keyword arguments are no JSON ({error})", "Capture it again."
+        ) from error
     if not isinstance(keywords, dict):
         raise InputError(f"{path}: the factory's keyword arguments are no JSON object", "Capture it again.")
     return keywords

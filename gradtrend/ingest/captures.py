@@ -14,7 +14,7 @@ from gradtrend.model.contents import CaptureContents, Inert, Node, TensorRef
 
 NATIVE_SUFFIX = ".gradtrend.pt"
 # What a capture's tree may hold: beyond this a shared sub-tree has been repeated until it is endless.
-MAX_NODES = 4_000_000
+MAX_NODES = 2_000_000
 MAX_DEPTH = 200
 
 _Claims = Callable[[Mapping[str, Node]], bool]

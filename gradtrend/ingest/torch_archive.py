@@ -93,7 +93,9 @@ def _read_archive(path: Path, archive: zipfile.ZipFile) -> TorchArchive:
 def _check_member(path: Path, member: zipfile.ZipInfo) -> None:
     name = PurePosixPath(member.filename)
     if name.is_absolute() or ".." in name.parts or "\\" in member.filename:
-        raise InputError(f"{path} holds a path that leads out of it: {member.filename[:80]!r}", "Do not trust this file.")
+        raise InputError(
+            f"{path} holds a path that leads out of it: {member.filename[:80]!r}", "Do not trust this file."
+        )
     if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1 or member.file_size != member.compress_size:
         raise InputError(f"{path} is compressed or encrypted; torch.save writes neither", _SAVE_AGAIN)
 

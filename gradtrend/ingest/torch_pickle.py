@@ -8,37 +8,15 @@ from __future__ import annotations
 
 import pickletools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from gradtrend.errors import InputError
+from gradtrend.ingest.torch_tensors import KNOWN_CALLS, STORAGE_DTYPES, Storage, refuse
 from gradtrend.model.contents import GlobalRef, Inert, Node, TensorRef
 
 # An opcode of one byte can make an object of up to 64 bytes: with this many, memory stays under 300 MB. A model of
 # 10,000 tensors takes 500,000.
 MAX_OPCODES = 4_000_000
-MAX_DIMENSIONS = 64  # torch's own limit
-ITEM_SIZES = {
-    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1,
-    "uint8": 1, "bool": 1, "complex64": 8, "complex128": 16, "uint16": 2, "uint32": 4, "uint64": 8,
-    "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
-}  # fmt: skip
-STORAGE_DTYPES = {
-    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
-    "ByteStorage": "uint8", "BoolStorage": "bool", "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128", "UntypedStorage": "uint8",
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Storage:
-    dtype: str
-    key: str
-
-
-def _refuse(message: str) -> InputError:
-    return InputError(f"damaged or hostile file: {message}", "Capture the step again, or copy the file again.")
 
 
 @dataclass(slots=True)
@@ -52,12 +30,12 @@ class _Machine:
 
     def pop(self) -> Any:
         if len(self.stack) <= (self.marks[-1] if self.marks else 0):
-            raise _refuse("its pickle takes more than it put")
+            raise refuse("its pickle takes more than it put")
         return self.stack.pop()
 
     def pop_mark(self) -> list[Any]:
         if not self.marks:
-            raise _refuse("its pickle closes a mark that it never opened")
+            raise refuse("its pickle closes a mark that it never opened")
         start = self.marks.pop()
         taken = self.stack[start:]
         del self.stack[start:]
@@ -65,7 +43,7 @@ class _Machine:
 
     def top(self) -> Any:
         if not self.stack:
-            raise _refuse("its pickle uses an empty stack")
+            raise refuse("its pickle uses an empty stack")
         return self.stack[-1]
 
 
@@ -79,7 +57,7 @@ def load(data: bytes, sizes: Mapping[str, int]) -> Node:
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
             if count >= MAX_OPCODES:
-                raise _refuse(f"its pickle has more than {MAX_OPCODES:,} operations")
+                raise refuse(f"its pickle has more than {MAX_OPCODES:,} operations")
             if opcode.name == "STOP":
                 return machine.pop()
             if opcode.name in _CONSTANTS:
@@ -87,11 +65,11 @@ def load(data: bytes, sizes: Mapping[str, int]) -> Node:
                 continue
             operation = _OPERATIONS.get(opcode.name)
             if operation is None:
-                raise _refuse(f"its pickle uses {opcode.name}, which torch.save never writes")
+                raise refuse(f"its pickle uses {opcode.name}, which torch.save never writes")
             operation(machine, argument)
     except (ValueError, TypeError, OverflowError, UnicodeError, AttributeError) as error:
-        raise _refuse(f"its pickle cannot be read ({error})") from error
-    raise _refuse("its pickle has no end")
+        raise refuse(f"its pickle cannot be read ({error})") from error
+    raise refuse("its pickle has no end")
 
 
 # --- containers -------------------------------------------------------------------------------------------------------
@@ -102,9 +80,9 @@ def _key(node: Node) -> Node:
     parts = node if isinstance(node, tuple) else (node,)
     for part in parts:
         if isinstance(part, int) and part.bit_length() > 64:  # chosen integers all share one hash
-            raise _refuse("it uses huge integers as keys")
+            raise refuse("it uses huge integers as keys")
         if not isinstance(part, str | bytes | int | float | bool | GlobalRef | None):
-            raise _refuse("it uses an object as a dictionary key")
+            raise refuse("it uses an object as a dictionary key")
     return node
 
 
@@ -115,7 +93,7 @@ def _put_pairs(target: Any, flat: list[Any]) -> None:
     elif isinstance(target, Inert):
         target.pairs.extend(pairs)
     else:
-        raise _refuse("it sets items of something that has none")
+        raise refuse("it sets items of something that has none")
 
 
 def _put_items(target: Any, items: list[Any]) -> None:
@@ -124,7 +102,7 @@ def _put_items(target: Any, items: list[Any]) -> None:
     elif isinstance(target, Inert):
         target.items.extend(items)
     else:
-        raise _refuse("it appends to something that is no list")
+        raise refuse("it appends to something that is no list")
 
 
 def _dict_of(flat: list[Any]) -> dict[Any, Any]:
@@ -175,7 +153,7 @@ def _drop_mark(machine: _Machine, _: Any) -> None:
 
 def _put_members(target: Any, items: list[Any]) -> None:
     if not isinstance(target, Inert) or not target.arguments:
-        raise _refuse("it adds members to something that is no set")
+        raise refuse("it adds members to something that is no set")
     _put_items(target.arguments[0], items)
 
 
@@ -188,7 +166,7 @@ def _memoize(machine: _Machine, index: Any) -> None:
 
 def _recall(machine: _Machine, index: Any) -> None:
     if int(index) not in machine.memo:
-        raise _refuse("its pickle recalls what it never stored")
+        raise refuse("its pickle recalls what it never stored")
     machine.stack.append(machine.memo[int(index)])
 
 
@@ -203,23 +181,23 @@ def _global(machine: _Machine, argument: Any) -> None:
 def _stack_global(machine: _Machine, _: Any) -> None:
     name, module = machine.pop(), machine.pop()
     if not isinstance(name, str) or not isinstance(module, str):
-        raise _refuse("it names a class by something that is no text")
+        raise refuse("it names a class by something that is no text")
     machine.stack.append(GlobalRef(module, name))
 
 
 def _reduce(machine: _Machine, _: Any) -> None:
     arguments, callee = machine.pop(), machine.pop()
     if not isinstance(arguments, tuple):
-        raise _refuse("it calls with arguments that are no tuple")
-    known = _KNOWN_CALLS.get(callee.path) if isinstance(callee, GlobalRef) else None
+        raise refuse("it calls with arguments that are no tuple")
+    known = KNOWN_CALLS.get(callee.path) if isinstance(callee, GlobalRef) else None
     machine.stack.append(known(machine.sizes, arguments) if known else _inert(callee, "reduce", arguments))
 
 
 def _inert(callee: Any, call: str, arguments: Any, keywords: Any = None) -> Inert:
     if not isinstance(callee, GlobalRef | Inert) or not isinstance(arguments, tuple):
-        raise _refuse("it calls something that is no class")
+        raise refuse("it calls something that is no class")
     if keywords is not None and not (isinstance(keywords, dict) and all(isinstance(k, str) for k in keywords)):
-        raise _refuse("it calls with keywords that are no dictionary of names")
+        raise refuse("it calls with keywords that are no dictionary of names")
     return Inert(callee, call, arguments, dict(keywords or {}))
 
 
@@ -249,94 +227,26 @@ def _build(machine: _Machine, _: Any) -> None:
     if isinstance(target, Inert):
         target.state.append(state)
     elif not isinstance(target, dict | TensorRef):  # a state dict's `_metadata` is not needed
-        raise _refuse("it sets the state of something that has none")
+        raise refuse("it sets the state of something that has none")
 
 
 def _storage(machine: _Machine, _: Any) -> None:
     match machine.pop():
         case ("storage", GlobalRef(module="torch" | "torch.storage", name=name), str(key), str(), int()):
             if name not in STORAGE_DTYPES:
-                raise _refuse(f"it holds a storage of the unknown kind {name}")
+                raise refuse(f"it holds a storage of the unknown kind {name}")
             if key not in machine.sizes:
-                raise _refuse(f"the data of storage {key[:40]!r} is missing")
-            machine.stack.append(_Storage(STORAGE_DTYPES[name], key))
+                raise refuse(f"the data of storage {key[:40]!r} is missing")
+            machine.stack.append(Storage(STORAGE_DTYPES[name], key))
         case _:
-            raise _refuse("it refers to outside data in a way that torch.save never does")
+            raise refuse("it refers to outside data in a way that torch.save never does")
 
 
-def _tensor(sizes: Mapping[str, int], arguments: tuple[Any, ...]) -> TensorRef:
-    """`_rebuild_tensor_v2` (storage, offset, shape, stride, ...) and `_v3` (with the dtype as the seventh argument)."""
-    match arguments:
-        case (_Storage() as storage, int(offset), tuple(shape), tuple(stride), *rest):
-            pass
-        case _:
-            raise _refuse("a tensor is declared in an unknown way")
-    dtype = storage.dtype
-    if len(rest) >= 3 and isinstance(rest[2], GlobalRef):
-        dtype = rest[2].name
-    ref = TensorRef(dtype, shape, stride, offset, storage.key)
-    _check_extent(ref, sizes[storage.key])
-    return ref
-
-
-def _check_extent(ref: TensorRef, present: int) -> None:
-    """Raise unless every element of the view lies inside the bytes that are there."""
-    numbers = (*ref.shape, *ref.stride, ref.offset)
-    if any(type(number) is not int or number < 0 for number in numbers):
-        raise _refuse("a tensor has a shape, stride or offset that is no size")
-    if len(ref.shape) != len(ref.stride) or len(ref.shape) > MAX_DIMENSIONS or ref.dtype not in ITEM_SIZES:
-        raise _refuse(f"a tensor of type {ref.dtype[:40]!r} has a shape that does not fit its strides")
-    needed = 0
-    if 0 not in ref.shape:
-        needed = ref.offset + 1 + sum((size - 1) * step for size, step in zip(ref.shape, ref.stride, strict=True))
-    if needed * ITEM_SIZES[ref.dtype] > present:
-        raise _refuse(f"a tensor declares {needed * ITEM_SIZES[ref.dtype]:,} bytes where the file holds {present:,}")
-
-
-def _parameter(_: Mapping[str, int], arguments: tuple[Any, ...]) -> Node:
-    if not arguments or not isinstance(arguments[0], TensorRef):
-        raise _refuse("a parameter holds no tensor")
-    return replace(arguments[0], parameter=True)
-
-
-def _tensor_subclass(sizes: Mapping[str, int], arguments: tuple[Any, ...]) -> Node:
-    """`_rebuild_from_type_v2(function, class, arguments, state)`: the plain tensor, with the class by name."""
-    match arguments:
-        case (GlobalRef() as function, GlobalRef() as kind, tuple(inner), *_) if function.path in _KNOWN_CALLS:
-            made = _KNOWN_CALLS[function.path](sizes, inner)
-            return replace(made, subclass=kind.path) if isinstance(made, TensorRef) else made
-    return _inert(GlobalRef("torch._tensor", "_rebuild_from_type_v2"), "reduce", arguments)
-
-
-def _ordered_dict(_: Mapping[str, int], arguments: tuple[Any, ...]) -> Node:
-    if not arguments:
-        return {}
-    flat = [part for pair in arguments[0] for part in pair]
-    return _dict_of(flat)
-
-
-def _encoded_bytes(_: Mapping[str, int], arguments: tuple[Any, ...]) -> Node:
-    """How protocol 2 writes bytes."""
-    match arguments:
-        case (str(text), "latin1"):
-            return text.encode("latin1")
-    raise _refuse("it encodes text in an unknown way")
-
-
-_KNOWN_CALLS: dict[str, Callable[[Mapping[str, int], tuple[Any, ...]], Node]] = {
-    "torch._utils._rebuild_tensor_v2": _tensor,
-    "torch._utils._rebuild_tensor_v3": _tensor,
-    "torch._utils._rebuild_parameter": _parameter,
-    "torch._utils._rebuild_parameter_with_state": _parameter,
-    "torch._tensor._rebuild_from_type_v2": _tensor_subclass,
-    "collections.OrderedDict": _ordered_dict,
-    "_codecs.encode": _encoded_bytes,
-}
-
-_CONSTANTS = frozenset(
-    "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE "
-    "SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8".split()
-)
+_CONSTANTS = frozenset({
+    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING",
+    "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES",
+    "BINBYTES8", "BYTEARRAY8",
+})  # fmt: skip
 
 _OPERATIONS: dict[str, Callable[[_Machine, Any], None]] = {
     "PROTO": lambda machine, argument: None,
