@@ -1,3 +1,78 @@
-"""A linter for training runs."""
+"""A linter for training runs.
+
+`analyze(path)` judges one run and returns a `RunReport`; importing this package loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike, fspath
+from pathlib import Path
+
+from gradtrend.errors import ConfigError, GradtrendError, InputError, MissingPackageError
+from gradtrend.model.report import Finding, NonFinite, RunReport, SeriesReport
+from gradtrend.model.words import Severity, Trend, Verdict
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ConfigError",
+    "Finding",
+    "GradtrendError",
+    "InputError",
+    "MissingPackageError",
+    "NonFinite",
+    "RunReport",
+    "SeriesReport",
+    "Severity",
+    "Trend",
+    "Verdict",
+    "__version__",
+    "analyze",
+]
+
+
+def analyze(
+    path: str | PathLike[str],
+    *,
+    metric: str | None = None,
+    loss: str | None = None,
+    lr: str | None = None,
+    source: str = "auto",
+    run_id: str | None = None,
+    rules_dir: str | PathLike[str] | None = None,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+) -> RunReport:
+    """Judge the one run at `path`: a run folder, a log file, an MLflow store or a tracking URI.
+
+    `metric`, `loss` and `lr` name the series where gradtrend would not find them; `source` names the format to read;
+    `run_id` picks a run of a store; `rules_dir` adds or overrides rules; `select` and `ignore` take rule ids, beginnings
+    of ids (`GT5`) and names, and filter the findings, not the verdict.
+
+    A run that was read but tells too little has the verdict `undetermined`. Raises `InputError` where no run or more
+    than one is found, or it cannot be read; `ConfigError` for a wrong option or rule file.
+    """
+    from gradtrend import pipeline
+
+    options = pipeline.AnalyzeOptions(
+        metric=metric,
+        loss=loss,
+        lr=lr,
+        source=source,
+        run_id=run_id,
+        rules_dir=None if rules_dir is None else Path(rules_dir),
+        select=tuple(select),
+        ignore=tuple(ignore),
+    )
+    runs, failures = pipeline.analyze_path(fspath(path), options)
+    for failure in failures:
+        if failure.bug:
+            raise RuntimeError(f"{failure.path}: {failure.message}\n{failure.bug}")
+        raise InputError(f"{failure.path}: {failure.message}", failure.hint)
+    if not runs:
+        raise InputError(f"{fspath(path)}: no run found")
+    if len(runs) > 1:
+        names = ", ".join(run.run for run in runs[:3]) + (" ..." if len(runs) > 3 else "")
+        raise InputError(f"{fspath(path)}: holds {len(runs)} runs", f"Analyze one of them: {names}")
+    return runs[0]

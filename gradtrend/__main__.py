@@ -1,0 +1,5 @@
+"""`python -m gradtrend`."""
+
+from gradtrend.cli import main
+
+main()

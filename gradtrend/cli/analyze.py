@@ -1,0 +1,124 @@
+"""`gradtrend analyze PATH...`: judge runs."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradtrend.cli.outcome import Exit, Policy, blamed_only, exit_code, parse_fail_on
+from gradtrend.cli.output import check_writable, complain, emit, stdout_style, write_whole
+from gradtrend.model.report import Failure, Report, RunReport
+from gradtrend.report import REPORTERS
+from gradtrend.report.escape import escape
+from gradtrend.report.style import Style
+from gradtrend.selection import rule_ids, split_list
+
+if TYPE_CHECKING:
+    from gradtrend.pipeline import AnalyzeOptions
+
+_EPILOG = """\b
+Exit codes:
+  0    every run judged, nothing at or above --fail-on
+  1    a finding at or above --fail-on
+  2    wrong option, rule id, rule file or unwritable -o
+  3    a run could not be judged or read
+  4    a bug in gradtrend
+  130  interrupted
+"""
+
+
+@click.command(epilog=_EPILOG, short_help="Judge training runs from their logs.")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
+@click.option("--format", "format_", type=click.Choice(tuple(REPORTERS)), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the report to a file.")
+@click.option(
+    "--fail-on",
+    default="error",
+    show_default=True,
+    metavar="LEVEL|RULES",
+    help="error, warning, info, never, or a comma list of rule ids and names: what makes the exit code 1.",
+)
+@click.option("--metric", metavar="NAME", help="The gradient norm's metric name.")
+@click.option("--loss", metavar="NAME", help="The loss's metric name.")
+@click.option("--lr", metavar="NAME", help="The learning rate's metric name.")
+@click.option("--source", default="auto", show_default=True, metavar="FORMAT", help="Read only this format.")
+@click.option("--run-id", metavar="ID", help="Which run of a store that holds several.")
+@click.option(
+    "--select", multiple=True, metavar="RULES", help="Report these rules only (GT101, GT5, a name)."
+)
+@click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out. The verdict stays.")
+@click.option(
+    "--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Text: only runs that make the exit code non-zero.")
+@click.option("--allow-undetermined", is_flag=True, help="Exit 0 where a run could not be judged or read.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the runs look like.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
+def analyze(paths: tuple[str, ...], **given: Any) -> int:
+    """Judge the run in each PATH: a run folder, a folder of runs, a log file, or an MLflow store."""
+    from gradtrend import pipeline
+
+    rules = pipeline.load_rules(given["rules_dir"])
+    for option in ("select", "ignore"):
+        given[option] = split_list(given[option])
+        rule_ids(given[option], rules, f"--{option}")
+    policy = Policy(*parse_fail_on(given["fail_on"], rules), given["allow_undetermined"])
+    if given["output"]:
+        check_writable(given["output"])
+    names = ("metric", "loss", "lr", "source", "run_id", "rules_dir", "select", "ignore")
+    runs, failures = _analyze_all(paths, pipeline.AnalyzeOptions(**{name: given[name] for name in names}))
+    report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
+    _deliver(report, policy, given["format_"], given["output"], given["quiet"])
+    _tell_failures(report, given["format_"], given["output"], given["debug"])
+    return report.exit_code
+
+
+def _analyze_all(
+    paths: tuple[str, ...], options: AnalyzeOptions
+) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
+    from gradtrend.errors import GradtrendError
+    from gradtrend.pipeline import analyze_path
+
+    runs: list[RunReport] = []
+    failures: list[Failure] = []
+    for path in paths:
+        try:
+            found, failed = analyze_path(path, options)
+        except GradtrendError:
+            raise
+        except Exception as error:  # a bug met at one path must not lose the others
+            found, failed = (
+                (),
+                (Failure(path, f"{type(error).__name__}: {error}", None, traceback.format_exc()),),
+            )
+        runs += found
+        failures += failed
+    return tuple(runs), tuple(failures)
+
+
+def _deliver(report: Report, policy: Policy, format_: str, output: Path | None, quiet: bool) -> None:
+    style = Style() if output else stdout_style()
+    if quiet and format_ == "text":
+        report = blamed_only(report, policy)
+        style = Style(style.colour, style.unicode, style.width, summary=False)
+    text = REPORTERS[format_](report, style)
+    if output:
+        write_whole(output, text)
+    elif text:
+        emit(text)
+
+
+def _tell_failures(report: Report, format_: str, output: Path | None, debug: bool) -> None:
+    """Failures on standard error too, unless standard output has just shown them to a person."""
+    for failure in report.failures:
+        if output or format_ != "text":
+            complain(
+                f"{escape(failure.path)}: {escape(failure.message)}", failure.hint and escape(failure.hint)
+            )
+        if failure.bug and debug:
+            click.echo(failure.bug, err=True)
+    if report.exit_code == Exit.BUG and not debug:
+        complain("internal error; run again with --debug for the traceback.")

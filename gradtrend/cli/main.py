@@ -1,0 +1,73 @@
+"""The command line as a whole: the commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+import errno
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from gradtrend import __version__
+from gradtrend.cli.analyze import analyze
+from gradtrend.cli.outcome import Exit
+from gradtrend.cli.output import complain
+from gradtrend.cli.rule import rule
+from gradtrend.cli.series import series
+from gradtrend.errors import ConfigError, GradtrendError
+from gradtrend.report.escape import escape
+
+# In the order of the help. A command's own heavy imports (polars and what reads with it) happen inside its function.
+COMMANDS: tuple[click.Command, ...] = (analyze, rule, series)
+
+
+class Program(click.Group):
+    """The group of commands, with gradtrend's exit codes in place of click's."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in their own order, not the alphabet's."""
+        return list(self.commands)
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
+        """Run a command line and exit with one of the codes of `Exit`."""
+        words = list(sys.argv[1:] if args is None else args)
+        extra.setdefault("prog_name", "gradtrend")
+        sys.exit(self._run(words, **(extra | {"standalone_mode": False})))
+
+    def _run(self, words: list[str], **extra: Any) -> int:
+        try:
+            return int(super().main(words, **extra) or Exit.OK)
+        except click.Abort:
+            return Exit.INTERRUPTED
+        except click.ClickException as error:
+            error.show()
+            return Exit.USAGE
+        except GradtrendError as error:
+            complain(escape(error.message), error.hint and escape(error.hint))
+            return Exit.USAGE if isinstance(error, ConfigError) else Exit.NOT_JUDGED
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                return Exit.OK  # `--help | head`
+            return _bug(error, "--debug" in words)
+
+
+def _bug(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    hint = None if debug else "Run again with --debug for the traceback."
+    complain(f"internal error: {type(error).__name__}: {escape(str(error))}", hint)
+    return Exit.BUG
+
+
+main = Program(
+    "gradtrend",
+    commands={command.name or "": command for command in COMMANDS},
+    params=[],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="A linter for training runs: reads what a run logged, judges its gradient norm, says what to do next.",
+)
+click.version_option(__version__, "-V", "--version", prog_name="gradtrend", message="%(prog)s %(version)s")(
+    main
+)

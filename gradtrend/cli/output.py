@@ -1,0 +1,103 @@
+"""Where a report goes: a terminal, a pipe, or a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from gradtrend.errors import ConfigError
+from gradtrend.report.style import Style
+
+_PIPE_WIDTH = 88  # where no terminal says otherwise; fits CI logs and mails
+_MIN_WIDTH, _MAX_WIDTH = 60, 100  # narrower breaks the curves, wider is hard to read
+_PROBE = "▁█✕…"
+
+
+def stdout_style() -> Style:
+    """What standard output can show: colour on a terminal unless NO_COLOR is set, Unicode where it can be encoded."""
+    terminal = sys.stdout.isatty()
+    columns = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns if terminal else _PIPE_WIDTH
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    try:
+        _PROBE.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        unicode = False
+    else:
+        unicode = True
+    return Style(colour, unicode, min(_MAX_WIDTH, max(_MIN_WIDTH, columns)))
+
+
+def emit(text: str) -> None:
+    """Write to standard output. A reader that has closed the pipe (`| head`) is no error."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end; give it something that takes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def complain(message: str, hint: str | None = None) -> None:
+    """One line on standard error, and the hint on the next."""
+    click.echo(f"gradtrend: {message}" + (f"\n  {hint}" if hint else ""), err=True)
+
+
+def check_writable(target: Path) -> None:
+    """Raise `ConfigError` if a report cannot be written to `target`, before any work is done."""
+    try:
+        if target.is_dir():
+            raise ConfigError(f"-o {target}: is a folder", "Name a file in it.")
+        if _is_special(target):
+            return
+        with tempfile.TemporaryFile(dir=target.resolve().parent):
+            pass
+    except OSError as error:
+        raise _unwritable(target, error) from None
+
+
+def write_whole(target: Path, text: str) -> None:
+    """Write `target` at once: a reader sees the old file or the new one, never a part.
+
+    A device or pipe is written to as it is. Raises `ConfigError`.
+    """
+    try:
+        if _is_special(target):
+            target.write_text(text, encoding="utf-8")
+        else:
+            _replace(target.resolve(), text)
+    except OSError as error:
+        raise _unwritable(target, error) from None
+
+
+def _replace(target: Path, text: str) -> None:
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        Path(name).chmod(mode)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)  # the only way to read it is to set it
+    os.umask(current)
+    return current
+
+
+def _is_special(target: Path) -> bool:
+    return target.exists() and not target.is_file()
+
+
+def _unwritable(target: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"-o {target}: cannot be written ({error.strerror or error})")

@@ -1,0 +1,41 @@
+"""`gradtrend series PATH`: what was found in a run, before any judgement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gradtrend.cli.outcome import Exit
+from gradtrend.cli.output import complain, emit, stdout_style
+from gradtrend.report.escape import escape
+from gradtrend.report.json import strict_json
+from gradtrend.report.series import log_text, log_to_dict
+
+
+@click.command(short_help="List what was found: sources, metrics, roles, skipped lines.")
+@click.argument("path", type=click.Path(), metavar="PATH")
+@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--metric", metavar="NAME", help="The gradient norm's metric name.")
+@click.option("--loss", metavar="NAME", help="The loss's metric name.")
+@click.option("--lr", metavar="NAME", help="The learning rate's metric name.")
+@click.option("--source", default="auto", show_default=True, metavar="FORMAT", help="Read only this format.")
+@click.option("--run-id", metavar="ID", help="Which run of a store that holds several.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
+def series(path: str, format_: str, debug: bool, **given: Any) -> int:
+    """List the sources of a run, every metric with its role, points and steps, and what was skipped."""
+    from gradtrend import pipeline
+
+    logs, failures = pipeline.read_path(path, pipeline.AnalyzeOptions(**given))
+    if format_ == "json":
+        emit(strict_json({"runs": [log_to_dict(log, pipeline.explain_role) for log in logs]}))
+    else:
+        style = stdout_style()
+        emit("\n".join(log_text(log, pipeline.explain_role, style) for log in logs))
+    for failure in failures:
+        complain(f"{escape(failure.path)}: {escape(failure.message)}", failure.hint and escape(failure.hint))
+        if failure.bug and debug:
+            click.echo(failure.bug, err=True)
+    if any(failure.bug for failure in failures):
+        return Exit.BUG
+    return Exit.NOT_JUDGED if failures else Exit.OK

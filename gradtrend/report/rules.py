@@ -1,0 +1,112 @@
+"""Rules for a person and for a program."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from gradtrend.model.rule import Rule
+from gradtrend.report.json import Json
+from gradtrend.report.numbers import number
+from gradtrend.report.style import Style
+
+_LOOKS = {"error": "red", "warning": "yellow", "info": "cyan"}
+
+
+def rule_table(rules: Sequence[Rule], style: Style) -> str:
+    """One line a rule: id, name, severity, summary."""
+    column = max((len(rule.name) for rule in rules), default=0)
+    lines = []
+    for rule in rules:
+        severity = style.paint(f"{rule.severity:<7}", _LOOKS[rule.severity])
+        lines.append(f"{style.paint(rule.id, 'bold')}  {rule.name:<{column}}  {severity}  {rule.summary}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def rule_page(rule: Rule, style: Style) -> str:
+    """Everything about one rule: meaning, limits and their reasons, blind spots, actions."""
+    severity = style.paint(rule.severity, _LOOKS[rule.severity])
+    lines = [f"{style.paint(f'{rule.id} {rule.name}', 'bold')} ({severity})", "", *_wrap(rule.summary, style)]
+    parts = (
+        ("What it means", _paragraphs(rule.help, style)),
+        ("Applies to", _wrap(_target(rule), style, "  ")),
+        ("Fires when", _conditions(rule, style)),
+        ("Other limits", [f"  {name} = {number(value)}" for name, value in rule.limits.items()]),
+        ("Silenced by", _wrap(", ".join(rule.unless), style, "  ")),
+        ("Does not see", _paragraphs(rule.blind, style)),
+        (
+            "Next actions",
+            [line for action in rule.actions for line in _action(action.text, action.when, style)],
+        ),
+    )
+    for title, part in parts:
+        if part:
+            lines += ["", style.paint(title, "bold"), *part]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def rule_to_dict(rule: Rule) -> Json:
+    """One rule as plain dicts and lists, in the words of the rule files."""
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "severity": rule.severity,
+        "summary": rule.summary,
+        "help": rule.help,
+        "message": rule.message,
+        "trend": rule.trend,
+        "select": {"role": rule.role, "scope": rule.scope, "note": rule.note},
+        "when": [{"measure": c.measure, "above": c.above, "below": c.below, "why": c.why} for c in rule.when],
+        "hold": None if rule.hold is None else {rule.hold[0]: rule.hold[1]},
+        "unless": list(rule.unless),
+        "limits": dict(rule.limits),
+        "blind": rule.blind,
+        "actions": [
+            {"text": action.text, "when": action.when, "text_for": dict(action.text_for)}
+            for action in rule.actions
+        ],
+    }
+
+
+def _wrap(text: str, style: Style, first: str = "", rest: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        text,
+        style.width,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_on_hyphens=False,
+    )
+
+
+def _paragraphs(text: str, style: Style) -> list[str]:
+    return [line for paragraph in text.strip().split("\n\n") for line in _wrap(paragraph, style, "  ")]
+
+
+def _target(rule: Rule) -> str:
+    if rule.note:
+        return f"what was noticed while reading: {rule.note}"
+    where = "each layer" if rule.scope == "layer" else "the run's total"
+    return f"{rule.role} series, {where}" if rule.role else ""
+
+
+def _conditions(rule: Rule, style: Style) -> list[str]:
+    lines = []
+    for condition in rule.when:
+        side = "above" if condition.above is not None else "below"
+        limit = f"{condition.measure.replace('_', ' ')} is {side} {number(condition.limit)}"
+        lines += _wrap(limit, style, "  - ", "    ")
+        lines += [style.paint(line, "dim") for line in _wrap(f"why: {condition.why}", style, "    ")]
+    if rule.hold is not None:
+        lines += _wrap(f"and holds {_hold(*rule.hold)}", style, "  - ", "    ")
+    return lines
+
+
+def _hold(kind: str, value: float | str) -> str:
+    if isinstance(value, str):
+        return f"until the {value} of the log"
+    return f"for {value:g} points" if kind == "points" else f"for {value * 100:g} % of the points"
+
+
+def _action(text: str, when: str | None, style: Style) -> list[str]:
+    reason = f" [first when: {when.replace('_', ' ')}]" if when else ""
+    return _wrap(text + reason, style, "  - ", "    ")

@@ -1,0 +1,120 @@
+"""The report for a person: Verdict, Why, Next on one screen a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from gradtrend.model.report import Failure, Report, RunReport
+from gradtrend.model.runlog import Skipped, Source
+from gradtrend.model.words import Severity, Verdict
+from gradtrend.report.curves import curve_lines, deciding_series
+from gradtrend.report.escape import escape
+from gradtrend.report.numbers import plural, share
+from gradtrend.report.sparkline import fit, sparkline
+from gradtrend.report.style import Style
+from gradtrend.report.why import next_lines, why_lines, wrapped
+
+_LOOKS = {
+    Verdict.EXPLODING: "red",
+    Verdict.NAN_COLLAPSE: "red",
+    Verdict.VANISHING: "red",
+    Verdict.WARMUP_SPIKE: "yellow",
+    Verdict.STABLE: "green",
+    Verdict.UNDETERMINED: "yellow",
+}
+_MAX_SKIPPED = 3
+_SHORT_CURVE = 24  # columns of the sparkline beside a run that needs no block
+
+
+def render_text(report: Report, style: Style) -> str:
+    """One block a run, one a failure, and a closing line where there are several."""
+    several = len(report.runs) + len(report.failures) > 1
+    blocks = [_block(run, style, several) for run in report.runs]
+    blocks += [_failure_lines(failure, style) for failure in report.failures]
+    if several and style.summary:
+        blocks.append([summary(report)])
+    lines: list[str] = []
+    for before, block in zip([[], *blocks], blocks, strict=False):
+        lines += [""] if before and (len(before) > 1 or len(block) > 1 or block is blocks[-1]) else []
+        lines += block
+    return "".join(f"{line}\n" for line in lines)
+
+
+def summary(report: Report) -> str:
+    """`4 runs: 1 exploding, 3 stable; 1 error, 2 warnings; 1 path could not be read`."""
+    verdicts = Counter(run.verdict for run in report.runs)
+    severities = Counter(finding.severity for run in report.runs for finding in run.findings)
+    parts = []
+    if report.runs:
+        counted = ", ".join(f"{verdicts[v]} {v}" for v in Verdict if verdicts[v])
+        parts.append(f"{plural(len(report.runs), 'run')}: {counted}")
+    found = [plural(severities[s], s.value) for s in (Severity.ERROR, Severity.WARNING) if severities[s]]
+    if found:
+        parts.append(", ".join(found))
+    if report.failures:
+        parts.append(f"{plural(len(report.failures), 'path')} could not be read")
+    return "; ".join(parts)
+
+
+def _block(run: RunReport, style: Style, several: bool) -> list[str]:
+    if several and run.verdict is Verdict.STABLE and all(f.severity is Severity.INFO for f in run.findings):
+        return [_one_line(run, style)]
+    lines = [_headline(run, style)]
+    for title, part in (
+        ("", curve_lines(run, style)),
+        ("Why", why_lines(run, style)),
+        ("Next", next_lines(run, style)),
+        ("Read", source_lines(run.sources, style)),
+    ):
+        if part:
+            lines += ["", *([style.paint(title, "bold")] if title else []), *part]
+    return lines
+
+
+def _headline(run: RunReport, style: Style) -> str:
+    verdict = style.paint(run.verdict.value, "bold", _LOOKS[run.verdict])
+    if run.verdict is Verdict.UNDETERMINED:
+        verdict += " (could not be judged)"
+    elif run.confidence is not None:
+        verdict += f" (confidence {share(run.confidence)})"
+    return f"{style.paint(escape(run.run), 'bold')}: {verdict}"
+
+
+def _one_line(run: RunReport, style: Style) -> str:
+    norm = deciding_series(run)
+    curve = "" if norm is None else "  " + sparkline(fit(norm.sketch, _SHORT_CURVE), style)
+    notes = f", {plural(len(run.findings), 'note')}" if run.findings else ""
+    return f"{_headline(run, style)}{notes}{curve}".rstrip()
+
+
+def source_lines(sources: Sequence[Source], style: Style) -> list[str]:
+    """One line a log that was read: format, points, and what was skipped."""
+    lines = []
+    for source in sources:
+        text = f"{source.path} ({source.format}): {plural(source.points, 'point')} in {source.series} series"
+        lines += wrapped(text + _skipped_text(source), style, rest="    ")
+    return [style.paint(line, "dim") for line in lines]
+
+
+def _skipped_text(source: Source) -> str:
+    count = max(source.skipped_count, len(source.skipped))
+    if not count:
+        return ""
+    shown = "; ".join(_skipped(skipped) for skipped in source.skipped[:_MAX_SKIPPED])
+    left = count - min(len(source.skipped), _MAX_SKIPPED)
+    return f"; skipped {count}: {shown}" + (f"; and {left} more" if left > 0 else "")
+
+
+def _skipped(skipped: Skipped) -> str:
+    if skipped.line is not None:
+        return f"line {skipped.line} {skipped.reason}"
+    return skipped.reason if skipped.offset is None else f"byte {skipped.offset} {skipped.reason}"
+
+
+def _failure_lines(failure: Failure, style: Style) -> list[str]:
+    label = "internal error" if failure.bug else "error"
+    lines = [
+        f"{style.paint(escape(failure.path), 'bold')}: {style.paint(label, 'red')}: {escape(failure.message)}"
+    ]
+    return lines + (wrapped(failure.hint, style) if failure.hint else [])

@@ -1,0 +1,127 @@
+"""Why and Next: the findings of a run as text, those of one rule together."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from gradtrend.model.report import Finding, RunReport
+from gradtrend.model.words import Severity
+from gradtrend.report.escape import escape, shorten
+from gradtrend.report.nonfinite import nonfinite_text
+from gradtrend.report.numbers import number, plural, share, steps
+from gradtrend.report.order import by_weight
+from gradtrend.report.style import Style
+
+# One screen: what does not fit is counted, and stands in the JSON report.
+_MAX_GROUPS = 6
+_MAX_NAMED = 4
+_MAX_ACTIONS = 5
+_MAX_EVIDENCE = 4
+_LOOKS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+def why_lines(run: RunReport, style: Style) -> list[str]:
+    """The findings, weightiest first, then how NaN/inf are tied to the loss, then evidence under `debug/`."""
+    groups = grouped(run.findings)
+    lines = [line for group in groups[:_MAX_GROUPS] for line in _group_lines(group, style)]
+    if len(groups) > _MAX_GROUPS:
+        left = sum(len(group) for group in groups[_MAX_GROUPS:])
+        lines.append(f"  and {plural(left, 'more finding')}, listed by --format json")
+    if run.nonfinite is not None:
+        lines += wrapped(nonfinite_text(run.nonfinite), style)
+    for text in _debug_texts(run):
+        lines += wrapped(text, style)
+    return lines
+
+
+def next_lines(run: RunReport, style: Style) -> list[str]:
+    """The next actions, numbered, each once; those of mere notes only where there are no others."""
+    groups = grouped(run.findings)
+    serious = [g for g in groups if g[0].severity is not Severity.INFO]
+    actions = list(dict.fromkeys(text for group in serious or groups for text in group[0].actions))
+    lines = []
+    for place, text in enumerate(actions[:_MAX_ACTIONS], start=1):
+        lines += wrapped(text, style, first=f"  {place}. ", rest="     ")
+    if len(actions) > _MAX_ACTIONS:
+        lines.append(f"     and {len(actions) - _MAX_ACTIONS} more, listed by --format json")
+    return lines
+
+
+def grouped(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """The findings of one rule together, groups and members weightiest first."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in by_weight(findings):
+        groups.setdefault(finding.rule, []).append(finding)
+    return list(groups.values())
+
+
+def wrapped(text: str, style: Style, first: str = "  ", rest: str = "  ") -> list[str]:
+    """`text` escaped and broken to the style's width."""
+    return textwrap.wrap(
+        escape(text), style.width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+
+
+def _group_lines(group: Sequence[Finding], style: Style) -> list[str]:
+    top = group[0]
+    severity = style.paint(f"{top.severity:<7}", _LOOKS[top.severity])
+    head = f"  {severity} {style.paint(f'{top.rule} {escape(top.name)}', 'bold')}"
+    subject = _subject(group, style)
+    lines = [f"{head}{subject}"]
+    message = top.message if len(group) == 1 else f"e.g. {top.message}"
+    lines += wrapped(message, style, "    ", "    ")
+    if top.severity is not Severity.INFO:
+        lines += [style.paint(line, "dim") for line in _evidence_lines(top, style)]
+    return lines
+
+
+def _subject(group: Sequence[Finding], style: Style) -> str:
+    """What a group is about: its steps and confidence for one finding, else its layers, metrics or steps."""
+    top = group[0]
+    if len(group) == 1:
+        where = steps(top.first_step, top.last_step)
+        return (f", {where}" if where else "") + f" (confidence {share(top.confidence)})"
+    for kind, names in (
+        ("layer", _names(f.layer for f in group)),
+        ("series", _names(f.metric for f in group)),
+    ):
+        if len(names) > 1:
+            return f": {plural(len(names), kind, kind.rstrip('s') + 's')}: {_listed(names, style)}"
+    return f": {len(group)} times: {_listed([steps(f.first_step, f.last_step) for f in group], style)}"
+
+
+def _names(names: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _listed(names: Sequence[str], style: Style) -> str:
+    more = style.sign("…", "~")
+    shown = ", ".join(shorten(escape(name), 30, more) for name in names[:_MAX_NAMED])
+    left = len(names) - _MAX_NAMED
+    return shown + (f" {style.sign('…', '...')} (+{left})" if left > 0 else "")
+
+
+def _evidence_lines(finding: Finding, style: Style) -> list[str]:
+    parts = [
+        f"{evidence.measure.replace('_', ' ')} {number(evidence.observed)}"
+        + ("" if evidence.limit is None else f" (limit {number(evidence.limit)})")
+        for evidence in finding.evidence
+        if evidence.observed is not None
+    ]
+    return wrapped("measured: " + ", ".join(parts[:_MAX_EVIDENCE]), style, "    ", "    ") if parts else []
+
+
+def _debug_texts(run: RunReport) -> list[str]:
+    texts = []
+    for report in run.overflow_reports:
+        if report.detected and report.module:
+            kind = f" ({report.module_class})" if report.module_class else ""
+            texts.append(
+                f"{report.path}: first non-finite in module {report.module}{kind}, batch {report.batch}."
+            )
+    for capture in run.captures:
+        step = "" if capture.step is None else f" of step {capture.step}"
+        problem = f", unreadable: {capture.problem}" if capture.problem else ""
+        texts.append(f"{capture.path}: saved bad batch{step}{problem}.")
+    return texts
