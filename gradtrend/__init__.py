@@ -47,8 +47,8 @@ def analyze(
     """Judge the one run at `path`: a run folder, a log file, an MLflow store or a tracking URI.
 
     `metric`, `loss` and `lr` name the series where gradtrend would not find them; `source` names the format to read;
-    `run_id` picks a run of a store; `rules_dir` adds or overrides rules; `select` and `ignore` take rule ids, beginnings
-    of ids (`GT5`) and names, and filter the findings, not the verdict.
+    `run_id` picks a run of a store; `rules_dir` adds or overrides rules; `select` and `ignore` take rule ids, their
+    beginnings (`GT5`) and names, and filter the findings, not the verdict.
 
     A run that was read but tells too little has the verdict `undetermined`. Raises `InputError` where no run or more
     than one is found, or it cannot be read; `ConfigError` for a wrong option or rule file.

@@ -46,13 +46,9 @@ Exit codes:
 @click.option("--lr", metavar="NAME", help="The learning rate's metric name.")
 @click.option("--source", default="auto", show_default=True, metavar="FORMAT", help="Read only this format.")
 @click.option("--run-id", metavar="ID", help="Which run of a store that holds several.")
-@click.option(
-    "--select", multiple=True, metavar="RULES", help="Report these rules only (GT101, GT5, a name)."
-)
+@click.option("--select", multiple=True, metavar="RULES", help="Report these rules only (GT101, GT5, a name).")
 @click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out. The verdict stays.")
-@click.option(
-    "--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override."
-)
+@click.option("--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override.")
 @click.option("-q", "--quiet", is_flag=True, help="Text: only runs that make the exit code non-zero.")
 @click.option("--allow-undetermined", is_flag=True, help="Exit 0 where a run could not be judged or read.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the runs look like.")
@@ -76,9 +72,7 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     return report.exit_code
 
 
-def _analyze_all(
-    paths: tuple[str, ...], options: AnalyzeOptions
-) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
+def _analyze_all(paths: tuple[str, ...], options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
     from gradtrend.errors import GradtrendError
     from gradtrend.pipeline import analyze_path
 
@@ -115,9 +109,7 @@ def _tell_failures(report: Report, format_: str, output: Path | None, debug: boo
     """Failures on standard error too, unless standard output has just shown them to a person."""
     for failure in report.failures:
         if output or format_ != "text":
-            complain(
-                f"{escape(failure.path)}: {escape(failure.message)}", failure.hint and escape(failure.hint)
-            )
+            complain(f"{escape(failure.path)}: {escape(failure.message)}", failure.hint and escape(failure.hint))
         if failure.bug and debug:
             click.echo(failure.bug, err=True)
     if report.exit_code == Exit.BUG and not debug:

@@ -68,6 +68,4 @@ main = Program(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="A linter for training runs: reads what a run logged, judges its gradient norm, says what to do next.",
 )
-click.version_option(__version__, "-V", "--version", prog_name="gradtrend", message="%(prog)s %(version)s")(
-    main
-)
+click.version_option(__version__, "-V", "--version", prog_name="gradtrend", message="%(prog)s %(version)s")(main)

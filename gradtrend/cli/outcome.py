@@ -65,9 +65,7 @@ def parse_fail_on(text: str, rules: Sequence[Rule]) -> tuple[Severity | None, fr
     return min(levels, key=lambda level: level.rank, default=None), ids
 
 
-def exit_code(
-    runs: Sequence[RunReport], failures: Sequence[Failure], policy: Policy, exit_zero: bool = False
-) -> Exit:
+def exit_code(runs: Sequence[RunReport], failures: Sequence[Failure], policy: Policy, exit_zero: bool = False) -> Exit:
     """The exit code of a call: a bug before a finding, a finding before a run that could not be judged."""
     if any(failure.bug for failure in failures):
         return Exit.BUG

@@ -16,9 +16,7 @@ from gradtrend.selection import near
 @click.command(short_help="Explain a rule, or list all rules.")
 @click.argument("name", required=False, metavar="[ID|NAME]")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
-@click.option(
-    "--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override."
-)
+@click.option("--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
 def rule(name: str | None, format_: str, rules_dir: Path | None, debug: bool) -> None:
     """Print what a rule means, its measures and limits and why, what it does not see, and its actions.

@@ -130,9 +130,7 @@ def _finding(finding: Finding) -> Json:
         "layer": finding.layer,
         "first_step": finding.first_step,
         "last_step": finding.last_step,
-        "evidence": [
-            {"measure": e.measure, "observed": e.observed, "limit": e.limit} for e in finding.evidence
-        ],
+        "evidence": [{"measure": e.measure, "observed": e.observed, "limit": e.limit} for e in finding.evidence],
         "actions": list(finding.actions),
     }
 

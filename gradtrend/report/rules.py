@@ -62,8 +62,7 @@ def rule_to_dict(rule: Rule) -> Json:
         "limits": dict(rule.limits),
         "blind": rule.blind,
         "actions": [
-            {"text": action.text, "when": action.when, "text_for": dict(action.text_for)}
-            for action in rule.actions
+            {"text": action.text, "when": action.when, "text_for": dict(action.text_for)} for action in rule.actions
         ],
     }
 

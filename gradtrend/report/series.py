@@ -24,8 +24,7 @@ def log_to_dict(log: RunLog, explain: Callable[[str], str]) -> Json:
         "sources": [source_to_dict(source) for source in log.sources],
         "series": [row | {"why": explain(row["metric"])} for row in series_rows(log)],
         "notes": [
-            {"kind": n.kind, "message": n.message, "metric": n.metric, "first_step": n.first_step}
-            for n in log.notes
+            {"kind": n.kind, "message": n.message, "metric": n.metric, "first_step": n.first_step} for n in log.notes
         ],
         "captures": [{"path": c.path, "kind": c.kind, "step": c.step} for c in log.captures],
     }
@@ -69,9 +68,7 @@ def log_text(log: RunLog, explain: Callable[[str], str], style: Style) -> str:
     ]
     if reasons:
         lines += ["", style.paint("Why taken as the gradient norm, or not", "bold"), *reasons]
-    notes = [
-        line for note in log.notes for line in wrapped(f"{note.kind}: {note.message}", style, rest="    ")
-    ]
+    notes = [line for note in log.notes for line in wrapped(f"{note.kind}: {note.message}", style, rest="    ")]
     if notes:
         lines += ["", style.paint("Noticed while reading", "bold"), *notes]
     return "".join(f"{line}\n" for line in lines)
@@ -93,6 +90,5 @@ def _table(rows: list[Json], style: Style) -> list[str]:
     ]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
     return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
     ]

@@ -10,7 +10,7 @@ from gradtrend.report.style import Style
 
 _BARS = "▁▂▃▄▅▆▇█"
 _PLAIN_BARS = "_.:-=+*#"
-# A band narrower than one decade is drawn as if it were one: noise of 20 % must look flat.
+# A band narrower than one decade is drawn as if it were one: noise of 20 % must look flat (two bars at most).
 _MIN_DECADES = 1.0
 
 

@@ -117,9 +117,7 @@ def _debug_texts(run: RunReport) -> list[str]:
     for report in run.overflow_reports:
         if report.detected and report.module:
             kind = f" ({report.module_class})" if report.module_class else ""
-            texts.append(
-                f"{report.path}: first non-finite in module {report.module}{kind}, batch {report.batch}."
-            )
+            texts.append(f"{report.path}: first non-finite in module {report.module}{kind}, batch {report.batch}.")
     for capture in run.captures:
         step = "" if capture.step is None else f" of step {capture.step}"
         problem = f", unreadable: {capture.problem}" if capture.problem else ""
