@@ -1,0 +1,144 @@
+"""Settings from hparams.yaml, train.log and MLflow parameters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradtrend.ingest.settings import merge_settings, settings_from, settings_of
+from gradtrend.model.runlog import Settings
+
+LIGHTLY = Path(__file__).parents[2] / "fixtures" / "runs" / "lightly"
+SPARSE = Settings("lightly-train", "32-true", 0.001, 125, 3.0, 8, 2)
+
+
+@pytest.mark.parametrize("kept", ["hparams.yaml", "train.log"])
+def test_lightly_train_s_files_say_the_same(tmp_path: Path, kept: str) -> None:
+    (tmp_path / kept).write_bytes((LIGHTLY / "sparse" / kept).read_bytes())
+    assert settings_of(tmp_path) == SPARSE
+
+
+def test_the_whole_run_folder() -> None:
+    assert settings_of(LIGHTLY / "sparse") == SPARSE
+    assert settings_of(LIGHTLY / "exploding_lr_nan").gradient_clip == 0.0
+
+
+def test_resolved_wins_over_auto_and_the_last_run_of_a_log_counts(tmp_path: Path) -> None:
+    def args(title: str, **changed: object) -> str:
+        values = {
+            "float32_matmul_precision": "auto",
+            "method": "simclr",
+            "precision": "auto",
+            "optim": "auto",
+            **changed,
+        }
+        return f"[2026-01-01 00:00:00,000][INFO] {title} {json.dumps(values, indent=4)}\n[x][INFO] more\n"
+
+    log = args("Args:", batch_size=4) + args(
+        "Resolved configuration:\n", batch_size=4, precision="16-mixed", optim="adamw"
+    )
+    later = args("Args:", batch_size=64) + args("Resolved Args:", batch_size=32, optim="sgd", optim_args={"lr": "1e-3"})
+    (tmp_path / "train.log").write_text(log)
+    assert settings_of(tmp_path) == Settings("lightly-train", "16-mixed", batch_size=4, optimizer="adamw")
+    (tmp_path / "train.log").write_text(log + later)
+    found = settings_of(tmp_path)
+    assert (found.batch_size, found.optimizer, found.learning_rate) == (32, "sgd", 0.001)
+
+
+def test_a_cut_train_log(tmp_path: Path) -> None:
+    text = (LIGHTLY / "sparse" / "train.log").read_text()
+    (tmp_path / "train.log").write_text(text[: text.index("Resolved Args") + 200])
+    assert settings_of(tmp_path).batch_size == 8
+    (tmp_path / "train.log").write_text(text[:100])
+    assert settings_of(tmp_path) == Settings()
+
+
+def test_lightning_s_hparams_with_foreign_objects(tmp_path: Path) -> None:
+    folder = tmp_path / "lightning_logs" / "version_0"
+    folder.mkdir(parents=True)
+    text = "optimizer: adam\nlr: 1e-3\nmodel: !!python/object:nets.Net\n  width: 3\nfn: !!python/name:torch.relu ''\n"
+    (folder / "hparams.yaml").write_text(text)
+    assert settings_of(tmp_path) == Settings("lightning", learning_rate=0.001, optimizer="adam")
+
+
+def test_the_later_version_counts(tmp_path: Path) -> None:
+    for version in (0, 1):
+        folder = tmp_path / f"version_{version}"
+        folder.mkdir()
+        (folder / "hparams.yaml").write_text(f"lr: {version}.5\n")
+    assert settings_of(tmp_path).learning_rate == 1.5
+
+
+def test_transformers_arguments_as_mlflow_parameters() -> None:
+    params = {
+        "learning_rate": "5e-05", "max_grad_norm": "1.0", "fp16": "False", "bf16": "True", "warmup_steps": "10",
+        "per_device_train_batch_size": "16", "gradient_accumulation_steps": "4", "optim": "adamw_torch",
+    }  # fmt: skip
+    assert settings_from(params) == Settings("transformers", "bf16", 5e-05, 10, 1.0, 16, 4, "adamw_torch")
+
+
+def test_transformers_by_its_state_file(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint-50").mkdir()
+    (tmp_path / "checkpoint-50" / "trainer_state.json").write_text("{}")
+    assert settings_of(tmp_path) == Settings(framework="transformers")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"model_args/lr": "[0.001, 0.1]"}, Settings(learning_rate=0.1)),
+        ({"optim": {"lr": 0.1, "name": "sgd"}, "lr": 0.2}, Settings(learning_rate=0.2)),
+        ({"model_args/gradient_clip_val": "None"}, Settings(gradient_clip=0.0)),
+        ({"precision": 16}, Settings(precision="16")),
+        ({"precision": "no", "fp16": True}, Settings(precision="fp16")),
+        ({"warmup_steps": 0.1, "batch_size": "auto"}, Settings()),
+        ({"metric_args/precision/average": "['macro']"}, Settings()),
+        ({"lr": float("nan"), "batch_size": True}, Settings()),
+    ],
+)
+def test_single_values(values: dict[str, object], expected: Settings) -> None:
+    assert settings_from(values) == expected
+
+
+def test_merge_fills_what_the_first_does_not_know() -> None:
+    merged = merge_settings(Settings(precision="a"), Settings(precision="b", batch_size=1), Settings(batch_size=2))
+    assert merged == Settings(precision="a", batch_size=1)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["lr", "precision", "grad_clip", "x"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["lr", "batch_size", "precision", "optim", "fp16", "warmup_steps", "a/b"]), json_values
+    )
+)
+def test_anything_in_a_file_is_read(values: dict[str, object]) -> None:
+    settings = settings_from(values)
+    assert settings.learning_rate is None or isinstance(settings.learning_rate, float)
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_in_the_files(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "hparams.yaml").write_bytes(content)
+    (folder / "train.log").write_bytes(b"Args: {" + content)
+    assert isinstance(settings_of(folder), Settings)
+
+
+def test_a_folder_of_data_beside_the_log_is_not_walked(tmp_path: Path) -> None:
+    for index in range(200):
+        (tmp_path / "data" / str(index)).mkdir(parents=True)
+    (tmp_path / "hparams.yaml").write_text("lr: 0.5\n")
+    assert settings_of(tmp_path).learning_rate == 0.5
+    assert settings_of(tmp_path / "missing") == Settings()
