@@ -92,14 +92,14 @@ class EventDecoder:
         words = self.views["<u8"]
         spots = fixed_words(layout, int(self.lengths[rows[0]]))
         at = self.starts[rows]
+        fixed = [words[at + offset] & mask for offset, mask in spots]
         key = np.zeros(rows.size, np.uint64)
-        for offset, mask in spots:
-            key = key * HASH_FACTOR + (words[at + offset] & mask)
+        for word in fixed:
+            key = key * HASH_FACTOR + word
         _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
-        model = at[first][group_of]
         equal = np.ones(rows.size, np.bool_)
-        for offset, mask in spots:  # a hash may collide
-            equal &= ((words[at + offset] ^ words[model + offset]) & mask) == 0
+        for word in fixed:  # a hash may collide
+            equal &= word == word[first][group_of]
         inside = np.flatnonzero(equal)
         by_group = inside[np.argsort(group_of[inside], kind="stable")]
         edges = np.flatnonzero(np.diff(group_of[by_group])) + 1

@@ -50,7 +50,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             run, notes = choose_run(stored_runs(client, options.run_id), options.run_id, address)
             data = client.get_run(run.id).data
             points = read_points(client, run.id, sorted(data.metrics))
-        except MlflowException as error:
+        except (MlflowException, OSError, ValueError) as error:
             raise InputError(f"cannot read from {address}: {reason(error)}", "Is this the server's address?") from error
     return (reading_of(path, run, points, data.params, notes),)
 

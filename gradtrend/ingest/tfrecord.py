@@ -74,8 +74,9 @@ def header_length(header: bytes) -> int | None:
 
 def scan(data: Bytes) -> Records:
     """Find all records and check them; never raises on damaged data."""
-    starts, lengths, damage = walk_headers(data)
-    where, sizes = np.array(starts, np.int64), np.array(lengths, np.int64)
+    starts, damage = walk_headers(data)
+    where = np.array(starts, np.int64)
+    sizes = unaligned(data, "<u8")[where - HEADER_BYTES].astype(np.int64)
     good = payload_crc_matches(data, where, sizes)
     damage += [
         Skipped("record fails its checksum", offset=int(start) - HEADER_BYTES) for start in where[~good].tolist()
@@ -84,10 +85,9 @@ def scan(data: Bytes) -> Records:
     return Records(where[good], sizes[good], tuple(damage))
 
 
-def walk_headers(data: Bytes) -> tuple[list[int], list[int], list[Skipped]]:
-    """Return payload offsets, payload lengths and the damage found on the way, payloads unchecked."""
+def walk_headers(data: Bytes) -> tuple[list[int], list[Skipped]]:
+    """Return the offsets of the payloads and the damage found on the way, payloads unchecked."""
     starts: list[int] = []
-    lengths: list[int] = []
     damage: list[Skipped] = []
     valid: dict[bytes, int] = {}  # most records share a few lengths, so each header is checked only once
     size, position = len(data), 0
@@ -105,9 +105,8 @@ def walk_headers(data: Bytes) -> tuple[list[int], list[int], list[Skipped]]:
             damage.append(Skipped("truncated: the file ends inside a record", offset=position))
             break
         starts.append(position + HEADER_BYTES)
-        lengths.append(length)
         position = end
-    return starts, lengths, damage
+    return starts, damage
 
 
 def step_over(data: Bytes, position: int, damage: list[Skipped]) -> int:
@@ -134,8 +133,8 @@ def payload_crc_matches(data: Bytes, starts: Offsets, lengths: Offsets) -> NDArr
         return np.zeros(0, np.bool_)
     view = memoryview(data)
     ends = starts + lengths
-    spans = zip(starts.tolist(), ends.tolist(), strict=True)
-    crc = np.fromiter((crc32c(view[start:end]) for start, end in spans), np.uint32, starts.size)
+    payloads = map(view.__getitem__, map(slice, starts.tolist(), ends.tolist()))
+    crc = np.fromiter(map(crc32c, payloads), np.uint32, starts.size)
     masked = ((crc >> np.uint32(15)) | (crc << np.uint32(17))) + np.uint32(MASK_DELTA)
     good: NDArray[np.bool_] = masked == unaligned(data, "<u4")[ends]
     return good

@@ -208,3 +208,11 @@ def test_a_locked_database(server: Server, tmp_path: Path) -> None:
             mlflow_sqlite.ADAPTER.read(copy, ReadOptions())
     finally:
         holder.close()
+
+
+@pytest.mark.parametrize(
+    "address", ["http://:5000", "http://localhost:port", "http://[::1", "http://no.such.host.invalid"]
+)
+def test_an_address_that_is_none(address: str) -> None:
+    with pytest.raises(InputError, match="cannot read from"):
+        read_server(address)
