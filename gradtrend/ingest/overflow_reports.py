@@ -50,9 +50,10 @@ class _Module:
 
 @dataclass(slots=True)
 class _Draft:
-    batch: int | None
+    batch: int
     detected: bool
     modules: list[_Module] = field(default_factory=list)
+    last_header: int | None = None
 
 
 def find_overflow_reports(run_folder: Path) -> tuple[OverflowReport, ...]:
@@ -87,13 +88,11 @@ def rank_of(path: Path) -> int | None:
 
 def parse_overflow_reports(text: str, shown_as: str, rank: int | None = None) -> tuple[OverflowReport, ...]:
     """Return the reports in a text; lines that belong to none (a console log's own) are passed over."""
-    return tuple(
-        finished(draft, draft.batch, shown_as, rank) for draft in drafts(text.splitlines()) if draft.batch is not None
-    )
+    return tuple(finished(draft, shown_as, rank) for draft in drafts(text.splitlines()))
 
 
 def drafts(lines: list[str]) -> Iterator[_Draft]:
-    """Split the lines into reports. A trace whose header was not printed has no batch number."""
+    """Split the lines into reports."""
     draft: _Draft | None = None
     blank = 0
     for raw in lines:
@@ -129,7 +128,10 @@ def belongs(line: str, draft: _Draft | None) -> bool:
         low, high, tensor = magnitudes.groups()
         draft.modules[-1].frames.append(Frame(tensor, float(low), float(high)))
         return True
-    if magnitudes or _NO_TENSOR.match(line) or _NOISE.match(line) or _STARTING.search(line):
+    starting = _STARTING.search(line)
+    if starting:
+        draft.last_header = int(starting[1])
+    if magnitudes or starting or _NO_TENSOR.match(line) or _NOISE.match(line):
         return True
     if _MODULE.match(line):
         draft.modules.append(module_from(line))
@@ -144,7 +146,16 @@ def module_from(line: str) -> _Module:
     return _Module(name, class_name)
 
 
-def finished(draft: _Draft, batch: int, shown_as: str, rank: int | None) -> OverflowReport:
+def batch_of(draft: _Draft, culprit: _Module) -> int:
+    """Return the batch of a report. Hugging Face counts on before it looks at the root module, the last of a batch; the
+    header among the frames has the right number, where it is among those kept.
+    """
+    if not draft.detected or culprit.name:
+        return draft.batch
+    return draft.last_header if draft.last_header is not None else max(0, draft.batch - 1)
+
+
+def finished(draft: _Draft, shown_as: str, rank: int | None) -> OverflowReport:
     """Return the report that a draft amounts to.
 
     In a detected one the last frame is the culprit, unless the file was cut before it. In a trace it is the first
@@ -152,13 +163,13 @@ def finished(draft: _Draft, batch: int, shown_as: str, rank: int | None) -> Over
     """
     bad = [index for index, module in enumerate(draft.modules) if not module.is_finite]
     if not bad:
-        return OverflowReport(shown_as, batch, draft.detected, rank)
+        return OverflowReport(shown_as, draft.batch, draft.detected, rank)
     culprit = draft.modules[bad[-1] if draft.detected else bad[0]]
     before = draft.modules[: draft.modules.index(culprit)]
     finite = [frame.abs_max for module in before for frame in module.frames if math.isfinite(frame.abs_max)]
     return OverflowReport(
         path=shown_as,
-        batch=batch,
+        batch=batch_of(draft, culprit),
         detected=True,
         rank=rank,
         module=culprit.name,

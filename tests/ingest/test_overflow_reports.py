@@ -122,3 +122,43 @@ def test_no_reports(tmp_path: Path) -> None:
     assert find_overflow_reports(tmp_path) == ()
     assert parse_overflow_reports("", "x") == ()
     assert parse_overflow_reports("  indented text\nabs\n", "x") == ()
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_a_root_module_is_reported_under_the_next_batch_s_number(header: bool) -> None:
+    frames = TRACE.replace("2.52e+01 output", "     inf output").replace("number=1", "number=6")
+    text = "output has infs\n\nDetected inf/nan during batch_number=7\nLast 3 forward frames:\n"
+    text += frames if header else frames.split("metadata\n")[1]
+    (report,) = parse_overflow_reports(text, "console.log")
+    assert (report.batch, report.module_class) == (6, "T5ForConditionalGeneration")
+
+
+def test_magnitudes_of_a_real_network(capsys: pytest.CaptureFixture[str]) -> None:
+    """Lines as Hugging Face's class prints them, by hooks on a network that overflows in its second layer."""
+    import torch
+
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    torch.nn.init.ones_(network[0].weight)
+    torch.nn.init.constant_(network[1].weight, 3e38)
+    frames: list[str] = []
+
+    def magnitudes(tensor: torch.Tensor, name: str) -> str:
+        return f"{tensor.abs().min():8.2e} {tensor.abs().max():8.2e} {name}"
+
+    for name, module in network.named_children():
+
+        def hook(module: torch.nn.Module, inputs: tuple[torch.Tensor], output: torch.Tensor, name: str = name) -> None:
+            lines = [f"{'':17} {name} {module.__class__.__name__}"]
+            lines += [magnitudes(parameter, label) for label, parameter in module.named_parameters(recurse=False)]
+            frames.extend([*lines, magnitudes(inputs[0], "input[0]"), magnitudes(output, "output")])
+
+        module.register_forward_hook(hook)
+    network(torch.full((1, 2), 1e3))
+    print("\nDetected inf/nan during batch_number=4\nLast 2 forward frames:\nabs min  abs max  metadata")
+    print("\n".join(frames), "\n\n\n")
+    (report,) = parse_overflow_reports(capsys.readouterr().out, "console.log")
+    assert (report.batch, report.module, report.module_class) == (4, "1", "Linear")
+    assert [frame.tensor for frame in report.frames] == ["weight", "bias", "input[0]", "output"]
+    assert report.frames[-1].abs_max == math.inf
+    assert report.largest_before is not None
+    assert report.largest_before >= 1e3
