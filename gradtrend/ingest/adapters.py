@@ -1,6 +1,12 @@
 """All adapters, in the order in which they are asked whether a path is theirs."""
 
-from gradtrend.ingest import jsonl
+from gradtrend.ingest import jsonl, mlflow_files, mlflow_server, mlflow_sqlite, tensorboard
 from gradtrend.ingest.reading import Adapter
 
-ADAPTERS: tuple[Adapter, ...] = (jsonl.ADAPTER,)
+ADAPTERS: tuple[Adapter, ...] = (
+    mlflow_server.ADAPTER,
+    mlflow_files.ADAPTER,
+    mlflow_sqlite.ADAPTER,
+    tensorboard.ADAPTER,
+    jsonl.ADAPTER,
+)

@@ -79,6 +79,9 @@ def _head(path: Path) -> bytes:
 def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
     """The runs at a path, at least one. Raises InputError for a missing or unreadable path."""
     root = Path(path)
+    if "://" in path:
+        adapter = adapter_for(root, source)
+        return (RunFiles(path, root, () if adapter is None else (LogFile(root, adapter),)),)
     try:
         if not root.exists():
             raise InputError(f"{path}: no such file or folder")

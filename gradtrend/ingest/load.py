@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from gradtrend.errors import GradtrendError, InputError
+from gradtrend.errors import InputError
+from gradtrend.ingest.captures import find_captures
 from gradtrend.ingest.discover import RunFiles
 from gradtrend.ingest.merge import merge
+from gradtrend.ingest.overflow_reports import find_overflow_reports
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.roles import assign_roles
-from gradtrend.model.runlog import Note, RunLog, Settings, Skipped, Source
+from gradtrend.ingest.settings import merge_settings, settings_of
+from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 from gradtrend.model.words import Role
 
 
@@ -31,27 +34,44 @@ def load_run(run: RunFiles, options: ReadOptions, choice: Choice) -> RunLog:
 
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
-    readings: list[Reading] = []
-    errors: list[GradtrendError] = []
-    for log in run.logs:
-        try:
-            readings += log.adapter.read(log.path, options)
-        except InputError as error:
-            errors.append(error)
-    if errors and not readings:
-        raise errors[0]
+    readings, errors = _read_all(run, options)
+    captures, reports = find_captures(run.folder), find_overflow_reports(run.folder)
+    if not readings and not captures and not reports:
+        raise errors[0] if errors else _nothing_in(run)
     numbered = [_with_row_numbers(reading) for reading in readings]
     names = {str(name) for reading in numbered for name in reading.table["metric"].unique()}
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
     table, notes = merge(numbered, namings)
     sources = tuple(_source(reading, run) for reading in numbered)
+    unread = [Note("truncated", error.message, details=error.hint or "not used") for error in errors]
     return RunLog(
         run=run.name,
         table=table,
         sources=sources,
-        notes=(*(note for reading in numbered for note in reading.notes), *notes, *_damage_notes(sources)),
-        settings=Settings(),
+        notes=(*(note for r in numbered for note in r.notes), *notes, *_damage_notes(sources), *unread),
+        captures=captures,
+        overflow_reports=reports,
+        settings=merge_settings(settings_of(run.folder), *(reading.settings for reading in numbered)),
+    )
+
+
+def _read_all(run: RunFiles, options: ReadOptions) -> tuple[list[Reading], list[InputError]]:
+    """What every log of the run held, and the errors of those that could not be read."""
+    readings: list[Reading] = []
+    errors: list[InputError] = []
+    for log in run.logs:
+        try:
+            readings += log.adapter.read(log.path, options)
+        except InputError as error:
+            errors.append(error)
+    return readings, errors
+
+
+def _nothing_in(run: RunFiles) -> InputError:
+    return InputError(
+        f"{run.name}: no log of a known format in this folder",
+        "Give the folder that holds metrics.jsonl, event files, mlruns/ or a console log, or the log itself.",
     )
 
 
@@ -109,7 +129,7 @@ def _damage_notes(sources: Sequence[Source]) -> list[Note]:
     return [
         Note(
             "truncated",
-            f"{source.path}: {source.skipped_count} {'piece' if source.skipped_count == 1 else 'pieces'} could not be read",
+            f"{source.path}: pieces that could not be read: {source.skipped_count}",
             measures=(("skipped", float(source.skipped_count)),),
             details=f"{_where(source.skipped[0])}: {source.skipped[0].reason}" if source.skipped else "",
         )

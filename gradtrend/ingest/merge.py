@@ -10,7 +10,7 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.roles import Naming
-from gradtrend.model.runlog import Note
+from gradtrend.model.runlog import Note, rows_that_count
 from gradtrend.model.words import Role
 
 TABLE_SCHEMA = pl.Schema(
@@ -126,18 +126,9 @@ def _with_segments(frames: list[pl.DataFrame]) -> pl.DataFrame:
     return rows.select("step", "value", "time", "line", back.cum_sum().cast(pl.Int32).alias("segment"))
 
 
-def last_values(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows that count: where a later segment goes back to a step, what an earlier one logged from there is void.
-
-    Returns step and value in step order, the last value of a step logged twice.
-    """
-    firsts = rows.group_by("segment").agg(pl.col("step").min().alias("first")).sort("segment")
-    later_first = firsts["first"].reverse().cum_min().reverse().shift(-1)
-    limits = firsts.select("segment", later_first.alias("limit"))
-    kept = rows.join(limits, on="segment", maintain_order="left").filter(
-        pl.col("limit").is_null() | (pl.col("step") < pl.col("limit"))
-    )
-    return kept.unique("step", keep="last", maintain_order=True).sort("step")
+def _last_values(track: Track) -> pl.DataFrame:
+    """Step and value of the rows that count (see `rows_that_count`)."""
+    return track.rows.select("step", "value").filter(pl.Series(rows_that_count(track.rows["step"].to_numpy())))
 
 
 def _segment_notes(tracks: Iterable[Track]) -> list[Note]:
@@ -170,7 +161,7 @@ def _segment_notes(tracks: Iterable[Track]) -> list[Note]:
 def _cross_check(best: Track, other: Track) -> Note | None:
     """Compare two sources of one series on their common steps, as logged and with the steps one apart."""
     tolerance = max(_TOLERANCE, 10.0 ** (1 - min(best.digits, other.digits)))
-    a, b = last_values(best.rows), last_values(other.rows)
+    a, b = _last_values(best), _last_values(other)
     common, same, first_difference = _agreement(a, b, 0, tolerance)
     if common and same >= (1 - _DISAGREE) * common:
         return None

@@ -10,12 +10,18 @@ from gradtrend.model.words import Severity, Trend
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One measure and the limit it must be above or below; exactly one of the two is set. `why` gives the reason."""
+    """One measure and the limit it must be above or below; exactly one of the two is set. `why` gives the reason.
+
+    `case` groups conditions into alternatives: the rule fires when all conditions without a case and all of one case
+    hold. `missing` says what happens where the measure cannot be taken: "skip" (the rule is not checked) or "pass".
+    """
 
     measure: str
     why: str
     above: float | None = None
     below: float | None = None
+    case: str | None = None
+    missing: str = "skip"
 
     @property
     def limit(self) -> float:
@@ -24,13 +30,25 @@ class Condition:
         assert limit is not None
         return limit
 
+    def holds(self, observed: float) -> bool:
+        """Whether an observed value is on the firing side of the limit."""
+        return observed > self.limit if self.above is not None else observed < self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """For how long the change must have lasted: so many points, or such a share of the run; None is no demand."""
+
+    points: int | None = None
+    fraction: float | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """A next step for the user.
 
-    `when` names a fact of the run that moves it first (and drops it where the fact is known to be false); `text_for`
-    holds the wording for a framework (`lightly-train` ...) in place of `text`. Both are templates over the run's facts.
+    `when` names a fact of the run that moves it first and that drops it where it is known to be false. `text_for` holds
+    the wording for a framework (`lightly-train` ...) in place of `text`. Both are templates over the run's facts.
     """
 
     text: str
@@ -40,25 +58,26 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `role`, `scope` ("run", "layer") and `note` say what it is applied to; `when` all must hold.
+    """One rule.
 
-    `hold` is ("points", n), ("fraction", f) or ("until", "end"), or None; `unless` lists ids that silence the rule;
-    `blind` says what it does not see.
+    `role` and `scope` ("run": each total, "layer": each per-layer norm, "once": the run as a whole) or `note` (an
+    observation made while reading) say what it is applied to. `unless` lists ids that silence it. A rule that
+    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see.
     """
 
     id: str
     name: str
     severity: Severity
     summary: str
-    help: str
     message: str
-    role: str | None = None
+    help: str = ""
+    blind: str = ""
+    role: str = "grad_norm"
     scope: str = "run"
     note: str | None = None
     trend: Trend | None = None
+    forbids_verdict: bool = False
     when: tuple[Condition, ...] = ()
-    hold: tuple[str, float | str] | None = None
+    hold: Hold = Hold()
     unless: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
-    limits: Mapping[str, float] = field(default_factory=dict)
-    blind: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from gradtrend.model.rule import Rule
+from gradtrend.model.rule import Hold, Rule
 from gradtrend.report.json import Json
 from gradtrend.report.numbers import number
 from gradtrend.report.style import Style
@@ -31,7 +31,6 @@ def rule_page(rule: Rule, style: Style) -> str:
         ("What it means", _paragraphs(rule.help, style)),
         ("Applies to", _wrap(_target(rule), style, "  ")),
         ("Fires when", _conditions(rule, style)),
-        ("Other limits", [f"  {name} = {number(value)}" for name, value in rule.limits.items()]),
         ("Silenced by", _wrap(", ".join(rule.unless), style, "  ")),
         ("Does not see", _paragraphs(rule.blind, style)),
         (
@@ -56,10 +55,12 @@ def rule_to_dict(rule: Rule) -> Json:
         "message": rule.message,
         "trend": rule.trend,
         "select": {"role": rule.role, "scope": rule.scope, "note": rule.note},
-        "when": [{"measure": c.measure, "above": c.above, "below": c.below, "why": c.why} for c in rule.when],
-        "hold": None if rule.hold is None else {rule.hold[0]: rule.hold[1]},
+        "when": [
+            {"measure": c.measure, "above": c.above, "below": c.below, "case": c.case, "why": c.why} for c in rule.when
+        ],
+        "hold": {"points": rule.hold.points, "fraction": rule.hold.fraction},
         "unless": list(rule.unless),
-        "limits": dict(rule.limits),
+        "forbids_verdict": rule.forbids_verdict,
         "blind": rule.blind,
         "actions": [
             {"text": action.text, "when": action.when, "text_for": dict(action.text_for)} for action in rule.actions
@@ -84,26 +85,29 @@ def _paragraphs(text: str, style: Style) -> list[str]:
 def _target(rule: Rule) -> str:
     if rule.note:
         return f"what was noticed while reading: {rule.note}"
+    if rule.scope == "once":
+        return "the run as a whole"
     where = "each layer" if rule.scope == "layer" else "the run's total"
-    return f"{rule.role} series, {where}" if rule.role else ""
+    return f"{rule.role} series, {where}"
 
 
 def _conditions(rule: Rule, style: Style) -> list[str]:
     lines = []
     for condition in rule.when:
         side = "above" if condition.above is not None else "below"
-        limit = f"{condition.measure.replace('_', ' ')} is {side} {number(condition.limit)}"
+        alternative = f"{condition.case}: " if condition.case else ""
+        limit = f"{alternative}{condition.measure.replace('_', ' ')} is {side} {number(condition.limit)}"
         lines += _wrap(limit, style, "  - ", "    ")
         lines += [style.paint(line, "dim") for line in _wrap(f"why: {condition.why}", style, "    ")]
-    if rule.hold is not None:
-        lines += _wrap(f"and holds {_hold(*rule.hold)}", style, "  - ", "    ")
+    if (held := _hold(rule.hold)) is not None:
+        lines += _wrap(f"and holds to the end, for {held}", style, "  - ", "    ")
     return lines
 
 
-def _hold(kind: str, value: float | str) -> str:
-    if isinstance(value, str):
-        return f"until the {value} of the log"
-    return f"for {value:g} points" if kind == "points" else f"for {value * 100:g} % of the points"
+def _hold(hold: Hold) -> str | None:
+    if hold.points is not None:
+        return f"at least {hold.points} points"
+    return None if hold.fraction is None else f"at least {hold.fraction * 100:g} % of the points"
 
 
 def _action(text: str, when: str | None, style: Style) -> list[str]:

@@ -1,0 +1,123 @@
+"""What a rule is evaluated on: one series with everything of its run that a measure may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gradtrend.detect.losses import pick_loss, without_masked
+from gradtrend.detect.nonfinite import Collapse, NonFiniteState, find_collapse, nonfinite_state
+from gradtrend.detect.series import Series, series_of
+from gradtrend.detect.shape import Shape, describe
+from gradtrend.detect.spikes import Spike, find_spikes
+from gradtrend.detect.warmup import early_until, warmup_end
+from gradtrend.model.runlog import RunLog
+from gradtrend.model.words import Role
+
+
+@dataclass(frozen=True)
+class RunCase:
+    """One run: its series by role, and what holds for all of them."""
+
+    log: RunLog
+    norms: tuple[Series, ...]
+    layers: tuple[Series, ...]
+    loss: Series | None
+    lr: Series | None
+    loss_scale: Series | None
+    param_norms: tuple[Series, ...]
+    nonfinite: NonFiniteState
+
+    @cached_property
+    def warmup_end(self) -> int | None:
+        """The step at which the logged learning rate reaches its peak, or None."""
+        return warmup_end(self.lr)
+
+    @cached_property
+    def layer_shapes(self) -> Mapping[str, Shape | None]:
+        """The shape of every per-layer norm, by metric."""
+        return {s.metric: describe(s, find_collapse(s) is not None) for s in self.layers}
+
+    @cached_property
+    def top_layer_level(self) -> float | None:
+        """log10 of the largest per-layer level over the second half of the run, or None without layers."""
+        levels = [late_level(shape) for shape in self.layer_shapes.values() if shape is not None]
+        return max(levels, default=None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One series of a run. For rules on the run as a whole `series` is its first total gradient norm, or None."""
+
+    run: RunCase
+    series: Series | None
+
+    @cached_property
+    def collapse(self) -> Collapse | None:
+        """Where this series becomes non-finite for good."""
+        return None if self.series is None else find_collapse(self.series)
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """The shape of this series' finite part."""
+        if self.series is None:
+            return None
+        if self.series.role is Role.GRAD_NORM and self.series.layer is not None:
+            return self.run.layer_shapes[self.series.metric]
+        return describe(self.series, self.collapse is not None)
+
+    @cached_property
+    def spikes(self) -> tuple[Spike, ...]:
+        """All spikes that came back."""
+        return () if self.shape is None else find_spikes(self.shape.y)
+
+    @cached_property
+    def early_spikes(self) -> tuple[Spike, ...]:
+        """Spikes during warm-up or just after it."""
+        return tuple(s for s in self.spikes if self.shape is not None and self.shape.steps[s.first] <= self.early_until)
+
+    @cached_property
+    def late_spikes(self) -> tuple[Spike, ...]:
+        """Spikes later than that."""
+        return tuple(s for s in self.spikes if s not in self.early_spikes)
+
+    @cached_property
+    def early_until(self) -> float:
+        """The last step that counts as warm-up or just after it."""
+        if self.series is None or not len(self.series):
+            return 0.0
+        steps = self.series.steps
+        return early_until(int(steps[0]), int(steps[-1]), self.run.warmup_end)
+
+    def steps_before(self, index: int) -> tuple[int, int]:
+        """First and last step of the level's worth of points just before a judged point (the first ones for 0)."""
+        shape = self.shape
+        assert shape is not None
+        width = max(3, shape.points // 20)
+        first = max(0, index - width)
+        last = max(index - 1, min(first + 2, shape.points - 1))
+        return int(shape.steps[first]), int(shape.steps[last])
+
+
+def late_level(shape: Shape) -> float:
+    """Median of y over the second half of the judged points."""
+    return float(np.median(shape.y[shape.points // 2 :]))
+
+
+def run_case(log: RunLog) -> RunCase:
+    """Sort the series of a run by role."""
+    series = series_of(log)
+    by_role = {role: tuple(s for s in series if s.role is role) for role in Role}
+    norms = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is None)
+    layers = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is not None)
+    loss = pick_loss(by_role[Role.LOSS])
+    scales = by_role[Role.LOSS_SCALE]
+    scaled = bool(scales) or ("16" in (log.settings.precision or "") and "bf16" not in (log.settings.precision or ""))
+    state = nonfinite_state(log, norms, loss, scaled)
+    for norm in norms:
+        loss = without_masked(loss, norm) if loss is not None else None
+    lr = max(by_role[Role.LR], key=len, default=None)
+    return RunCase(log, norms, layers, loss, lr, max(scales, key=len, default=None), by_role[Role.PARAM_NORM], state)

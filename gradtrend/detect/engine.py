@@ -1,0 +1,100 @@
+"""Evaluates rules on cases and says, with the log's own numbers, why they fired or not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gradtrend.detect.case import Case
+from gradtrend.detect.measures import MEASURES
+from gradtrend.model.report import Evidence
+from gradtrend.model.rule import Condition, Hold, Rule
+
+# Ratios of measure to limit are kept within 0.1 .. 10: beyond that nothing is more certain.
+_MOST_RATIO = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One rule on one case.
+
+    `strength` is how far the weakest condition is beyond its limit (1 = at the limit; over 1 fires); `missing` names
+    the measure that could not be taken, and then the rule was not checked.
+    """
+
+    rule: Rule
+    case: Case
+    fired: bool
+    strength: float
+    evidence: tuple[Evidence, ...]
+    missing: str | None = None
+
+
+def evaluate(rule: Rule, case: Case) -> Outcome:
+    """Check one rule on one case. Alternatives (conditions with a `case`) are tried in turn; the strongest counts."""
+    common = [c for c in rule.when if c.case is None]
+    names = list(dict.fromkeys(c.case for c in rule.when if c.case is not None))
+    groups = [[*common, *(c for c in rule.when if c.case == name)] for name in names] or [common]
+    outcomes = [_check(rule, case, group) for group in groups]
+    checked = [o for o in outcomes if o.missing is None]
+    return max(checked or outcomes, key=lambda o: (o.fired, o.strength))
+
+
+def _check(rule: Rule, case: Case, conditions: Iterable[Condition]) -> Outcome:
+    evidence, strengths = [], [_MOST_RATIO]
+    fired = True
+    for condition in conditions:
+        measure = MEASURES[condition.measure]
+        observed = measure.function(case)
+        if observed is None or math.isnan(observed):
+            if condition.missing == "pass":
+                continue
+            return Outcome(rule, case, False, 0.0, (), measure.missing or condition.measure)
+        evidence.append(Evidence(condition.measure, observed, condition.limit))
+        strengths.append(_ratio(condition, observed))
+        fired = fired and condition.holds(observed)
+    held = _held(rule.hold, case)
+    if held is not None:
+        observed_hold, wanted = held
+        fired = fired and observed_hold >= wanted
+        strengths.append(_MOST_RATIO if observed_hold >= wanted else observed_hold / wanted)
+    strength = min(strengths)
+    return Outcome(rule, case, fired, max(strength, 1.0) if fired else min(strength, 1.0), tuple(evidence))
+
+
+def _ratio(condition: Condition, observed: float) -> float:
+    """How far an observation is beyond the limit, as a ratio; a limit of zero is either met or not."""
+    high, low = (observed, condition.limit) if condition.above is not None else (condition.limit, observed)
+    if low <= 0 or high <= 0:
+        return _MOST_RATIO if condition.holds(observed) else 0.1
+    return min(_MOST_RATIO, max(1 / _MOST_RATIO, high / low))
+
+
+def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
+    """(points that hold the larger change, points wanted), or None without a demand or a shape."""
+    shape = case.shape
+    if shape is None or (hold.points is None and hold.fraction is None):
+        return None
+    ending = case.collapse.points if case.collapse is not None else 0
+    rising = shape.rise.decades >= shape.fall.decades
+    points = shape.rise.points + ending if rising else shape.fall.points
+    wanted = hold.points if hold.points is not None else hold.fraction * (shape.points + ending)  # type: ignore[operator]
+    return float(points), float(wanted)
+
+
+def confidence(strength: float, points: int) -> float:
+    """How sure a fired rule is: 0.5 at its limit, 0.88 at twice it, less where only a few points speak.
+
+    The form is a choice; that it is calibrated is measured by the confidence benchmark.
+    """
+    return round((1 - 0.5 / strength**2) * _points_factor(points), 3)
+
+
+def confidence_quiet(closeness: float, points: int) -> float:
+    """How sure "nothing fired" is, from how near the nearest rule came (0..1)."""
+    return round((1 - 0.5 * closeness**2) * _points_factor(points), 3)
+
+
+def _points_factor(points: int) -> float:
+    return points / (points + 2) if points else 0.5

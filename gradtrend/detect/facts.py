@@ -1,0 +1,192 @@
+"""What is known of a run beside its curves: what actions are ordered by, and what messages are filled with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from gradtrend.detect.case import Case
+from gradtrend.model.runlog import Note
+
+# The learning rate changed this much within the level before the onset: a scheduler switch, not a schedule's slope.
+_SWITCH_FACTOR = 1.5
+
+
+def change_step(case: Case) -> int | None:
+    """The step where the change of this case began: the rise, the fall, a spike, or the first non-finite value."""
+    shape = case.shape
+    if shape is not None:
+        if case.early_spikes or case.late_spikes:
+            spike = (case.early_spikes or case.late_spikes)[0]
+            if max(shape.rise.decades, shape.fall.decades) < spike.decades:
+                return int(shape.steps[spike.first])
+        change = shape.rise if shape.rise.decades >= shape.fall.decades else shape.fall
+        if change.decades > 0 and change.onset < shape.points:
+            return int(shape.steps[change.onset])
+    return case.run.nonfinite.collapse_step
+
+
+def lr_at(case: Case, step: int | None) -> float | None:
+    """The logged learning rate at or just before a step."""
+    lr = case.run.lr
+    if lr is None or step is None or not len(lr):
+        return None
+    index = max(0, int(np.searchsorted(lr.steps, step, side="right")) - 1)
+    value = float(lr.values[index])
+    return value if np.isfinite(value) else None
+
+
+def _moment(case: Case) -> int | None:
+    step = change_step(case)
+    return step if step is not None else case.run.nonfinite.grad_first
+
+
+def lr_warming_up(case: Case) -> bool | None:
+    """Whether the learning rate was still climbing when the change began."""
+    step = _moment(case)
+    if case.run.lr is None or step is None:
+        return None
+    return case.run.warmup_end is not None and step <= case.run.warmup_end
+
+
+def lr_just_switched(case: Case) -> bool | None:
+    """Whether the learning rate had just jumped when the change began."""
+    lr, step = case.run.lr, _moment(case)
+    if lr is None or step is None or len(lr) < 4:
+        return None
+    index = int(np.searchsorted(lr.steps, step, side="right"))
+    near = lr.values[max(0, index - 4) : index + 1]
+    near = near[np.isfinite(near) & (near > 0)]
+    return bool(len(near) > 1 and (near[1:] / near[:-1]).max() >= _SWITCH_FACTOR) and not lr_warming_up(case)
+
+
+def _precision_has(case: Case, *words: str) -> bool | None:
+    precision = case.run.log.settings.precision
+    return None if precision is None else any(word in precision.lower() for word in words)
+
+
+def low_precision(case: Case) -> bool | None:
+    """Whether the run used float16."""
+    is_16 = _precision_has(case, "16", "half")
+    return is_16 and not _precision_has(case, "bf16", "bfloat16")
+
+
+def full_precision(case: Case) -> bool | None:
+    """Whether the run used float32."""
+    return _precision_has(case, "32")
+
+
+def clipping_on(case: Case) -> bool | None:
+    """Whether the gradient norm was clipped."""
+    clip = case.run.log.settings.gradient_clip
+    return None if clip is None else clip > 0
+
+
+def clipping_off(case: Case) -> bool | None:
+    """Whether it is known not to have been."""
+    on = clipping_on(case)
+    return None if on is None else not on
+
+
+def has_capture(case: Case) -> bool:
+    """Whether a captured step lies in the run folder."""
+    return bool(case.run.log.captures)
+
+
+def has_overflow_report(case: Case) -> bool:
+    """Whether an underflow/overflow report names a module."""
+    return any(report.detected and report.module for report in case.run.log.overflow_reports)
+
+
+FACTS: Mapping[str, Callable[[Case], bool | None]] = {
+    "lr_warming_up": lr_warming_up,
+    "lr_just_switched": lr_just_switched,
+    "low_precision": low_precision,
+    "full_precision": full_precision,
+    "not_full_precision": lambda case: None if (full := full_precision(case)) is None else not full,
+    "clipping_on": clipping_on,
+    "clipping_off": clipping_off,
+    "has_capture": has_capture,
+    "no_capture": lambda case: not has_capture(case),
+    "has_overflow_report": has_overflow_report,
+    "no_overflow_report": lambda case: not has_overflow_report(case) and not has_capture(case),
+    "loss_logged": lambda case: case.run.loss is not None,
+    "no_loss": lambda case: case.run.loss is None,
+    "layers_logged": lambda case: bool(case.run.layers),
+    "no_layers": lambda case: not case.run.layers,
+}
+
+TEMPLATE_NAMES = frozenset(
+    {
+        "metric", "layer", "points", "first", "last", "onset", "baseline", "end", "peak", "decades", "run", "note",
+        "details", "lr", "lr_peak", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
+        "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
+        "report_step", "spike_step", "spike_end", "spike_peak", "spikes",
+    }
+)  # fmt: skip
+
+
+def template_values(case: Case, note: Note | None = None) -> dict[str, object]:
+    """Values for message and action templates; a value that is not known is None."""
+    run, shape, series = case.run, case.shape, case.series
+    step = _moment(case)
+    settings, state = run.log.settings, run.nonfinite
+    captures = [c for c in run.log.captures if c.step is not None]
+    report = next((r for r in run.log.overflow_reports if r.detected), None)
+    values: dict[str, object] = dict.fromkeys(TEMPLATE_NAMES)
+    values |= {
+        "run": run.log.run,
+        "metric": series.metric if series is not None else None,
+        "layer": series.layer if series is not None else None,
+        "onset": step,
+        "lr": lr_at(case, step),
+        "lr_peak": None if run.lr is None or not run.lr.finite.any() else float(run.lr.values[run.lr.finite].max()),
+        "warmup_end": run.warmup_end,
+        "precision": settings.precision,
+        "clip": settings.gradient_clip,
+        "batch_size": settings.batch_size,
+        "accumulation": settings.accumulation,
+        "nonfinite_step": state.collapse_step,
+        "grad_step": state.grad_first,
+        "loss_step": state.loss_first,
+        "loss_metric": run.loss.metric if run.loss is not None else None,
+        "capture": captures[0].path if captures else None,
+        "capture_step": captures[0].step if captures else None,
+        "module": report.module if report else None,
+        "report_step": report.batch if report else None,
+        "note": note.message if note else None,
+        "details": note.details if note else None,
+    }
+    if shape is not None and series is not None:
+        values |= _shape_values(case)
+    return values
+
+
+def _shape_values(case: Case) -> dict[str, object]:
+    shape = case.shape
+    assert shape is not None
+    rising = shape.rise.decades >= shape.fall.decades
+    values: dict[str, object] = {
+        "points": shape.points,
+        "first": int(shape.steps[0]),
+        "last": int(shape.steps[-1]),
+        "baseline": 10 ** (shape.baseline if rising else shape.highest),
+        "end": 10**shape.end,
+        "peak": float(10 ** shape.y.max()),
+        "decades": max(shape.rise.decades, shape.fall.decades),
+    }
+    spikes = case.early_spikes or case.late_spikes
+    if spikes:
+        highest = max(spikes, key=lambda s: s.decades)
+        values |= {
+            "spike_step": int(shape.steps[highest.first]),
+            "spike_end": int(shape.steps[highest.last]),
+            "spike_peak": float(10 ** shape.y[highest.peak]),
+            "spikes": len(spikes),
+        }
+    loss = case.run.loss
+    if loss is not None and loss.finite.any():
+        finite = loss.values[loss.finite]
+        values |= {"loss_before": float(np.median(finite[:3])), "loss_after": float(np.median(finite[-3:]))}
+    return values

@@ -1,0 +1,46 @@
+"""Robust levels of a curve on a log scale: medians that single spikes cannot move."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from gradtrend.detect.series import FloatArray
+
+# MAD of a normal distribution times this is its standard deviation.
+MAD_TO_SIGMA = 1.4826
+# Below this scatter (2 % of the value) a log is quantised or noiseless; a smaller sigma would make bumps significant.
+LEAST_NOISE = 0.01
+
+
+def window_of(points: int) -> int:
+    """How many points make a level: a tenth of the run, at least 3, at most half of a very short log."""
+    return max(1, min(max(3, points // 10), points // 2))
+
+
+def end_window(points: int) -> int:
+    """How many last points say where a run ended: 2 % of it, at least 3; fewer where the log has under 8 points."""
+    return max(3, points // 50) if points >= 8 else min(2, points)
+
+
+def trailing_median(y: FloatArray, window: int) -> FloatArray:
+    """(n - window + 1,) medians of full windows; element i covers y[i : i + window]."""
+    return pl.Series(y).rolling_median(window, min_samples=window).to_numpy()[window - 1 :]
+
+
+def centred_median(y: FloatArray, window: int) -> FloatArray:
+    """(n,) medians of windows around each point, one-sided at the ends."""
+    return pl.Series(y).rolling_median(window, min_samples=1, center=True).to_numpy()
+
+
+def smooth(y: FloatArray) -> FloatArray:
+    """(n,) medians of three: a single outlier vanishes, an edge stays where it is."""
+    return centred_median(y, 3) if len(y) >= 5 else y
+
+
+def noise_of(y: FloatArray) -> float:
+    """Scatter in decades about the local level, as a standard deviation (MAD about a rolling median)."""
+    if len(y) < 5:
+        return LEAST_NOISE
+    residual = y - centred_median(y, max(9, len(y) // 10) | 1)
+    return max(LEAST_NOISE, MAD_TO_SIGMA * float(np.median(np.abs(residual))))

@@ -1,0 +1,173 @@
+"""The measures that rules name. Each takes a Case and returns a number, or None where it cannot be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradtrend.detect import quality
+from gradtrend.detect.case import Case, late_level
+from gradtrend.detect.losses import loss_gain, loss_scatter
+from gradtrend.detect.shape import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A named measure: the function, its unit, what it says, and why it may be missing."""
+
+    function: Callable[[Case], float | None]
+    unit: str
+    says: str
+    missing: str = "no finite gradient norm"
+
+
+def _rise(case: Case) -> Change | None:
+    return None if case.shape is None else case.shape.rise
+
+
+def _fall(case: Case) -> Change | None:
+    return None if case.shape is None else case.shape.fall
+
+
+def decades_above_baseline(case: Case) -> float | None:
+    """How far the end of the run lies above its lowest settled level."""
+    return None if (rise := _rise(case)) is None else rise.decades
+
+
+def decades_beyond_history(case: Case) -> float | None:
+    """How far the end lies above all but the highest 2 % of what was logged before the rise."""
+    return None if (rise := _rise(case)) is None else rise.beyond
+
+
+def rise_over_noise(case: Case) -> float | None:
+    """The rise in standard deviations of the log's own scatter."""
+    return None if case.shape is None else case.shape.rise.decades / case.shape.noise
+
+
+def points_risen(case: Case) -> float | None:
+    """How many points hold the rise; non-finite points that end the log count, they are where it went."""
+    if (rise := _rise(case)) is None:
+        return None
+    return float(rise.points + (case.collapse.points if case.collapse is not None else 0))
+
+
+def loss_gain_since_rise(case: Case) -> float | None:
+    """How far the loss came since the rise began, as a share of where it was."""
+    if (rise := _rise(case)) is None or rise.decades <= 0:
+        return None
+    return loss_gain(case.run.loss, case.steps_before(rise.onset))
+
+
+def decades_fallen(case: Case) -> float | None:
+    """How far the end of the run lies below its highest settled level."""
+    return None if (fall := _fall(case)) is None else fall.decades
+
+
+def points_fallen(case: Case) -> float | None:
+    """How many points hold the fall."""
+    return None if (fall := _fall(case)) is None else float(fall.points)
+
+
+def loss_gain_since_fall(case: Case) -> float | None:
+    """How far the loss came since the fall began, as a share of where it was."""
+    if (fall := _fall(case)) is None or fall.decades <= 0:
+        return None
+    return loss_gain(case.run.loss, case.steps_before(fall.onset))
+
+
+def loss_gain_overall(case: Case) -> float | None:
+    """How far the loss came over the whole run, as a share of where it was."""
+    loss = case.run.loss
+    if loss is None or not len(loss):
+        return None
+    return loss_gain(loss, (int(loss.steps[0]), int(loss.steps[min(2, len(loss) - 1)])))
+
+
+def loss_scatter_overall(case: Case) -> float | None:
+    """Relative scatter of the loss over the run."""
+    return loss_scatter(case.run.loss)
+
+
+def typical_norm(case: Case) -> float | None:
+    """The median of the norm over the run."""
+    return None if case.shape is None else float(10 ** np.median(case.shape.y))
+
+
+def early_spike_decades(case: Case) -> float | None:
+    """Height of the highest spike during warm-up or just after it, above the local level."""
+    return None if case.shape is None else max((s.decades for s in case.early_spikes), default=0.0)
+
+
+def late_spike_decades(case: Case) -> float | None:
+    """Height of the highest spike after warm-up that came back, above the local level."""
+    return None if case.shape is None else max((s.decades for s in case.late_spikes), default=0.0)
+
+
+def late_spikes(case: Case) -> float | None:
+    """How many spikes after warm-up came back."""
+    return None if case.shape is None else float(len(case.late_spikes))
+
+
+def drift_decades(case: Case) -> float | None:
+    """Size of the lasting change of level, up or (as a positive number) down."""
+    return None if case.shape is None else max(case.shape.rise.decades, case.shape.fall.decades)
+
+
+def collapse_points(case: Case) -> float | None:
+    """How many non-finite points end the log; 1 where only a file under debug/ shows the failing step."""
+    state = case.run.nonfinite
+    return float(state.collapse_points or 1) if state.collapsed else 0.0
+
+
+def recovered_points(case: Case) -> float | None:
+    """How many non-finite values of norm and loss did not stay."""
+    state = case.run.nonfinite
+    return 0.0 if state.collapsed else float(state.grad_count + state.loss_count)
+
+
+def masked_share(case: Case) -> float | None:
+    """Share of the steps with a non-finite norm whose loss is logged as exactly 0.0."""
+    state = case.run.nonfinite
+    return state.masked_count / state.grad_count if state.grad_count else 0.0
+
+
+def decades_below_other_layers(case: Case) -> float | None:
+    """How far a layer's norm lies below the largest layer's, over the second half of the run."""
+    top = case.run.top_layer_level
+    return None if case.shape is None or top is None else top - late_level(case.shape)
+
+
+def decades_above_total_rise(case: Case) -> float | None:
+    """How much more a layer's norm rose than the total's."""
+    if case.shape is None:
+        return None
+    totals = [Case(case.run, norm).shape for norm in case.run.norms]
+    rises = [max(0.0, t.rise.decades) for t in totals if t is not None]
+    return case.shape.rise.decades - max(rises, default=0.0)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "decades_above_baseline": Measure(decades_above_baseline, "decades", "rise of the end over the lowest level"),
+    "decades_beyond_history": Measure(decades_beyond_history, "decades", "rise of the end over all seen before"),
+    "rise_over_noise": Measure(rise_over_noise, "sigma", "rise over the log's own scatter"),
+    "points_risen": Measure(points_risen, "points", "points that hold the rise"),
+    "loss_gain_since_rise": Measure(loss_gain_since_rise, "share", "loss gained since the rise", "no usable loss"),
+    "decades_fallen": Measure(decades_fallen, "decades", "fall of the end below the highest settled level"),
+    "points_fallen": Measure(points_fallen, "points", "points that hold the fall"),
+    "loss_gain_since_fall": Measure(loss_gain_since_fall, "share", "loss gained since the fall", "no usable loss"),
+    "loss_gain_overall": Measure(loss_gain_overall, "share", "loss gained over the run", "no usable loss"),
+    "loss_scatter": Measure(loss_scatter_overall, "share", "relative scatter of the loss", "no usable loss"),
+    "typical_norm": Measure(typical_norm, "", "median of the norm"),
+    "early_spike_decades": Measure(early_spike_decades, "decades", "highest spike in warm-up or just after"),
+    "late_spike_decades": Measure(late_spike_decades, "decades", "highest spike after warm-up"),
+    "late_spikes": Measure(late_spikes, "spikes", "spikes after warm-up that came back"),
+    "drift_decades": Measure(drift_decades, "decades", "lasting change of level"),
+    "collapse_points": Measure(collapse_points, "points", "non-finite points that end the log"),
+    "recovered_points": Measure(recovered_points, "points", "non-finite values that did not stay"),
+    "masked_share": Measure(masked_share, "share", "non-finite norms beside a loss of exactly 0.0"),
+    "decades_below_other_layers": Measure(decades_below_other_layers, "decades", "below the top layer", "no layers"),
+    "decades_above_total_rise": Measure(decades_above_total_rise, "decades", "rise beyond that of the total norm"),
+    **{name: Measure(*parts) for name, parts in quality.MEASURES.items()},
+}

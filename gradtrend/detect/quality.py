@@ -1,0 +1,78 @@
+"""Whether a log can be judged at all: how many points, clipped, unreported, stale, or averaged norms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from gradtrend.detect.case import Case
+from gradtrend.detect.series import FloatArray
+
+# Values this near to each other (relative) are the same number: float32 keeps 1e-7, most loggers print 4 digits.
+_SAME = 1e-5
+
+
+def finite_points(case: Case) -> float | None:
+    """How many finite positive norms there are."""
+    return 0.0 if case.shape is None else float(case.shape.points)
+
+
+def gradient_norms(case: Case) -> float | None:
+    """How many gradient-norm series the run logs, totals and layers."""
+    return float(len(case.run.norms) + len(case.run.layers))
+
+
+def share_at_top(case: Case) -> float | None:
+    """Share of the finite norms that equal the largest one: a norm logged after clipping sits at the limit."""
+    values = _finite(case)
+    if not len(values):
+        return None
+    return float((values >= values.max() * (1 - _SAME)).mean()) if values.max() > 0 else 0.0
+
+
+def share_of_zeros(case: Case) -> float | None:
+    """Share of the finite norms that are exactly zero."""
+    values = _finite(case)
+    return float((values == 0).mean()) if len(values) else None
+
+
+def share_repeated(case: Case) -> float | None:
+    """Share of the points that repeat the value before them exactly (of those that are neither zero nor the top)."""
+    values = _finite(case)
+    if len(values) < 2:
+        return None
+    repeated = (values[1:] == values[:-1]) & (values[1:] > 0) & (values[1:] < values.max() * (1 - _SAME))
+    return float(repeated.mean())
+
+
+def loss_scale_correlation(case: Case) -> float | None:
+    """Share of the changes of the loss scale that the norm follows: 1 where it was logged before unscaling."""
+    scale, series = case.run.loss_scale, case.series
+    if scale is None or series is None or not len(series):
+        return None
+    _, a, b = np.intersect1d(series.steps[series.finite], scale.steps[scale.finite], return_indices=True)
+    norm, factor = series.values[series.finite][a], scale.values[scale.finite][b]
+    use = (norm > 0) & (factor > 0)
+    if use.sum() < 8:
+        return None
+    jumps = np.diff(np.log2(factor[use]))
+    changed = np.flatnonzero(jumps != 0)
+    if len(changed) < 2:
+        return None
+    moved = np.diff(np.log2(norm[use]))[changed]
+    return float(np.mean(np.abs(moved - jumps[changed]) < 0.5))
+
+
+def _finite(case: Case) -> FloatArray:
+    return np.zeros(0) if case.series is None else case.series.values[case.series.finite]
+
+
+MEASURES: Mapping[str, tuple[Callable[[Case], float | None], str, str, str]] = {
+    "finite_points": (finite_points, "points", "finite positive norms", ""),
+    "gradient_norms": (gradient_norms, "series", "gradient-norm series logged", ""),
+    "share_at_top": (share_at_top, "share", "norms equal to the largest one", "no finite gradient norm"),
+    "share_of_zeros": (share_of_zeros, "share", "norms exactly zero", "no finite gradient norm"),
+    "share_repeated": (share_repeated, "share", "norms equal to the one before", "fewer than 2 finite norms"),
+    "loss_scale_correlation": (loss_scale_correlation, "share", "jumps shared with the loss scale", "no loss scale"),
+}

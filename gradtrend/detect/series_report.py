@@ -1,0 +1,69 @@
+"""How each series is shown in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from gradtrend.detect.case import Case, RunCase
+from gradtrend.detect.series import Series
+from gradtrend.detect.verdict import Judged
+from gradtrend.model.report import SeriesReport
+from gradtrend.model.words import Trend
+
+_SKETCH_POINTS = 60  # a sparkline's width on an 80-column terminal
+
+
+def series_report(run: RunCase, judged: Sequence[Judged]) -> Iterator[SeriesReport]:
+    """Every series with a role: totals with their trend, layers, loss, learning rate, loss scale, weight norms."""
+    trends = {id(j.series): j for j in judged}
+    others = [s for s in (run.loss, run.lr, run.loss_scale) if s is not None]
+    for series in (*run.norms, *run.layers, *others, *run.param_norms):
+        yield _one(run, series, trends.get(id(series)))
+
+
+def _one(run: RunCase, series: Series, judged: Judged | None) -> SeriesReport:
+    finite = series.values[series.finite]
+    baseline = _baseline(run, series, judged)
+    peak = float(finite.max()) if len(finite) else None
+    decades = None
+    if judged is not None and baseline and peak and baseline > 0 and peak > 0:
+        decades = round(float(np.log10(peak / baseline)), 3)
+    return SeriesReport(
+        metric=series.metric,
+        role=series.role,
+        layer=series.layer,
+        points=len(series),
+        first_step=int(series.steps[0]) if len(series) else None,
+        last_step=int(series.steps[-1]) if len(series) else None,
+        trend=judged.trend if judged is not None else None,
+        onset_step=judged.onset_step if judged is not None else None,
+        baseline=baseline,
+        peak=peak,
+        decades=decades,
+        sketch=sketch(series.values),
+    )
+
+
+def _baseline(run: RunCase, series: Series, judged: Judged | None) -> float | None:
+    """The level the norm left, or its typical level where it left none."""
+    shape = Case(run, series).shape if judged is not None else None
+    if judged is None or shape is None:
+        finite = series.values[series.finite]
+        return float(np.median(finite)) if len(finite) else None
+    if judged.trend is Trend.EXPLODING:
+        return float(10**shape.baseline)
+    if judged.trend is Trend.VANISHING:
+        return float(10**shape.highest)
+    return float(10 ** np.median(shape.y))
+
+
+def sketch(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, ...]:
+    """At most 60 values for a sparkline: the largest of each equal share of the points; NaN where none is finite."""
+    if len(values) <= _SKETCH_POINTS:
+        return tuple(float(v) for v in values)
+    edges = np.linspace(0, len(values), _SKETCH_POINTS + 1).astype(int)
+    parts = [values[a:b] for a, b in pairwise(edges)]
+    return tuple(float(np.nan if np.isnan(part).all() else np.nanmax(part)) for part in parts)

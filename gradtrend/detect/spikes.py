@@ -1,0 +1,52 @@
+"""Short excursions above the local level that come back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradtrend.detect.levels import LEAST_NOISE, MAD_TO_SIGMA, centred_median
+from gradtrend.detect.series import FloatArray
+
+# Excess over the local level that makes a point part of a spike: x4 (a level change of x4 is ordinary), in decades.
+SPIKE_DECADES = 0.6
+# ... and this many standard deviations of the log's own noise, so that heavy tails are not spikes.
+SPIKE_SIGMAS = 6.0
+# Points this near to each other belong to one spike (share of the run).
+_GAP_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Spike:
+    """Indices first..last (included) of judged points, the index of the peak, its excess in decades and in sigmas."""
+
+    first: int
+    last: int
+    peak: int
+    decades: float
+    sigmas: float
+
+
+def find_spikes(y: FloatArray) -> tuple[Spike, ...]:
+    """Spikes of a curve y (n,) in log10: points above the rolling median of a tenth of the run.
+
+    A spike has a point before it (the first logged value of a run is often high: that is no spike), and has come back:
+    as many points as it lasted, at least three, follow it.
+    """
+    n = len(y)
+    if n < 8:
+        return ()
+    excess = y - centred_median(y, max(9, n // 10) | 1)
+    sigma = max(LEAST_NOISE, MAD_TO_SIGMA * float(np.median(np.abs(excess))))
+    above = np.flatnonzero(excess > max(SPIKE_DECADES, SPIKE_SIGMAS * sigma))
+    spikes = []
+    for group in np.split(above, np.flatnonzero(np.diff(above) > max(1, int(_GAP_SHARE * n))) + 1):
+        if not len(group) or group[0] == 0:
+            continue
+        first, last = int(group[0]), int(group[-1])
+        if n - 1 - last < max(3, min(last - first + 1, n // 10)):
+            continue
+        peak = first + int(np.argmax(excess[first : last + 1]))
+        spikes.append(Spike(first, last, peak, float(excess[peak]), float(excess[peak]) / sigma))
+    return tuple(spikes)

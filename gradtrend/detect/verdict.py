@@ -1,0 +1,67 @@
+"""Fired rules -> the trend of each series and the verdict of the run, each with a confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradtrend.detect.case import RunCase
+from gradtrend.detect.engine import Outcome, confidence, confidence_quiet
+from gradtrend.detect.series import Series
+from gradtrend.detect.steps import steps_of
+from gradtrend.model.words import Trend, Verdict
+
+# A trend found on few or doubtful points stands all the same: an explosion is clear with 3 points, and clipping cannot
+# hide one that is there.
+_STANDS_REGARDLESS = (Trend.EXPLODING,)
+_PRECEDENCE = (Trend.EXPLODING, Trend.VANISHING, Trend.WARMUP_SPIKE)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One gradient-norm series with its trend; `confidence` is None when undetermined."""
+
+    series: Series
+    trend: Trend
+    confidence: float | None
+    onset_step: int | None
+
+
+def judge_series(series: Series, outcomes: Sequence[Outcome]) -> Judged:
+    """The trend of one series from all rules evaluated on it."""
+    fired = {o.rule.trend: o for o in reversed(outcomes) if o.fired and o.rule.trend is not None}
+    forbidden = any(o.fired and o.rule.forbids_verdict for o in outcomes)
+    points = next((o.case.shape.points for o in outcomes if o.case.shape is not None), 0)
+    for trend in _PRECEDENCE:
+        if trend in fired and (not forbidden or trend in _STANDS_REGARDLESS):
+            outcome = fired[trend]
+            return Judged(series, trend, confidence(outcome.strength, points), steps_of(outcome)[0])
+    if forbidden or not points:
+        return Judged(series, Trend.UNDETERMINED, None, None)
+    alarms = (Trend.EXPLODING, Trend.VANISHING)
+    closeness = max((o.strength for o in outcomes if o.rule.trend in alarms and not o.fired), default=0.0)
+    return Judged(series, Trend.STABLE, confidence_quiet(closeness, points), None)
+
+
+def run_verdict(run: RunCase, judged: Sequence[Judged], outcomes: Sequence[Outcome]) -> tuple[Verdict, float | None]:
+    """The first verdict, in order of precedence, that any series or rule gives; the surest one's confidence."""
+    layers = {t: [o for o in outcomes if o.fired and o.rule.scope == "layer" and o.rule.trend is t] for t in Trend}
+    for trend in (Trend.EXPLODING, None, Trend.VANISHING, Trend.WARMUP_SPIKE, Trend.STABLE):
+        if trend is None:
+            if run.nonfinite.collapsed:
+                return Verdict.NAN_COLLAPSE, _collapse_confidence(run)
+            continue
+        sure = [j.confidence for j in judged if j.trend is trend and j.confidence is not None]
+        sure += [confidence(o.strength, o.case.shape.points) for o in layers[trend] if o.case.shape is not None]
+        if sure:
+            # "stable" must hold for every judged series, an alarm for one.
+            return Verdict(trend.value), min(sure) if trend is Trend.STABLE else max(sure)
+    return Verdict.UNDETERMINED, None
+
+
+def _collapse_confidence(run: RunCase) -> float:
+    """Sure when many points end non-finite or a captured step says so; a single last point may be a skipped update."""
+    state = run.nonfinite
+    if state.evidence_step is not None:
+        return 0.95
+    return round(1 - 0.5 / (1 + state.collapse_points), 3)
