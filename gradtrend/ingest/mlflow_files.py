@@ -11,7 +11,7 @@ import yaml
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.mlflow_runs import Points, StoredRun, choose_run, reading_of, restored
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.model.runlog import Note, Skipped
 
 META = "meta.yaml"
@@ -158,6 +158,3 @@ def read_text(path: Path) -> str | None:
         return path.read_bytes().decode("utf-8", "replace").strip()
     except OSError:
         return None
-
-
-ADAPTER = Adapter(name="mlflow-files", claims=claims, read=read)

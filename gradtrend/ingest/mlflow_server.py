@@ -12,7 +12,7 @@ from typing import Any
 
 from gradtrend.errors import InputError, MissingPackageError
 from gradtrend.ingest.mlflow_runs import Points, StoredRun, choose_run, reading_of, restored
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 
 MAX_RUNS_SEARCHED = 2000  # the newest; an older one is found by its full id
 PAGE = 1000  # the most that servers give at once
@@ -122,6 +122,3 @@ def reason(error: Exception) -> str:
     if "Max retries exceeded" in text or "Connection" in text or "timed out" in text:
         return "no answer"
     return text.splitlines()[0][:300] if text else type(error).__name__
-
-
-ADAPTER = Adapter(name="mlflow-server", claims=claims, read=read)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.mlflow_runs import Points, StoredRun, choose_run, reading_of, restored
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.model.runlog import Skipped
 
 MAGIC = b"SQLite format 3\0"
@@ -157,6 +157,3 @@ def read_params(connection: sqlite3.Connection, run: str) -> dict[str, str]:
     except DAMAGE:
         return {}
     return {str(key): str(value) for key, value in rows}
-
-
-ADAPTER = Adapter(name="mlflow-sqlite", claims=claims, read=read)

@@ -20,7 +20,7 @@ START = 1_700_000_000_000
 
 
 def read_one(path: Path, run_id: str | None = None) -> Reading:
-    (reading,) = mlflow_files.ADAPTER.read(path, ReadOptions(run_id))
+    (reading,) = mlflow_files.read(path, ReadOptions(run_id))
     return reading
 
 
@@ -110,7 +110,7 @@ def test_an_experiment_and_a_run_folder(store: Path) -> None:
 
 
 def test_claims(store: Path, tmp_path: Path) -> None:
-    claims = mlflow_files.ADAPTER.claims
+    claims = mlflow_files.claims
     for folder in (store, store / "123", store / "123" / "aa11"):
         assert claims(folder, b"")
     for folder in (tmp_path, store / "123" / "aa11" / "metrics"):
@@ -123,10 +123,10 @@ def test_claims(store: Path, tmp_path: Path) -> None:
 def test_a_run_without_its_meta_file(store: Path) -> None:
     run = store / "123" / "aa11"
     (run / "meta.yaml").unlink()
-    assert not mlflow_files.ADAPTER.claims(run, b"")
+    assert not mlflow_files.claims(run, b"")
     (run / "tags").mkdir()
     (run / "tags" / "mlflow.runName").write_text("by tag")
-    assert mlflow_files.ADAPTER.claims(run, b"")
+    assert mlflow_files.claims(run, b"")
     assert norm_of(read_one(store, "by tag")).height == 4
 
 

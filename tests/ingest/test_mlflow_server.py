@@ -107,7 +107,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def read_server(address: str, run_id: str | None = None) -> Reading:
-    (reading,) = mlflow_server.ADAPTER.read(Path(address), ReadOptions(run_id))
+    (reading,) = mlflow_server.read(Path(address), ReadOptions(run_id))
     return reading
 
 
@@ -149,7 +149,7 @@ def test_unknown_run_lists_what_is_there(server: Server, unknown: str) -> None:
 
 def test_the_server_s_database_read_directly_is_the_same(server: Server) -> None:
     before = {path.name: path.read_bytes() for path in server.database.parent.glob("mlflow.db*")}
-    (reading,) = mlflow_sqlite.ADAPTER.read(server.database, ReadOptions())
+    (reading,) = mlflow_sqlite.read(server.database, ReadOptions())
     by = ["metric", "time", "step", "value"]
     assert reading.table.sort(by).equals(read_server(server.address).table.sort(by))
     assert reading.settings == read_server(server.address).settings
@@ -192,7 +192,7 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_claims_addresses_only() -> None:
-    claims = mlflow_server.ADAPTER.claims
+    claims = mlflow_server.claims
     assert claims(Path("http://host:5000"), b"")
     assert claims(Path("https://host/prefix"), b"")
     assert not claims(Path("runs/http"), b"")
@@ -205,7 +205,7 @@ def test_a_locked_database(server: Server, tmp_path: Path) -> None:
     holder.execute("BEGIN EXCLUSIVE")
     try:
         with pytest.raises(InputError, match="locked"):
-            mlflow_sqlite.ADAPTER.read(copy, ReadOptions())
+            mlflow_sqlite.read(copy, ReadOptions())
     finally:
         holder.close()
 

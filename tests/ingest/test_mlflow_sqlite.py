@@ -20,7 +20,7 @@ START = 1_700_000_000_000
 
 
 def read_one(path: Path, run_id: str | None = None) -> Reading:
-    (reading,) = mlflow_sqlite.ADAPTER.read(path, ReadOptions(run_id))
+    (reading,) = mlflow_sqlite.read(path, ReadOptions(run_id))
     return reading
 
 
@@ -68,7 +68,7 @@ def test_current_schema_with_nan_inf_and_steps_logged_twice(tmp_path: Path) -> N
 def test_old_schema_without_step_and_is_nan(tmp_path: Path) -> None:
     rows = [("n", 1.5, START), ("n", 2.5, START + 1)]
     path = make_store(tmp_path / "m.db", "key, value, timestamp", rows, run_columns="name, start_time")
-    assert mlflow_sqlite.ADAPTER.claims(path, head_of(path))
+    assert mlflow_sqlite.claims(path, head_of(path))
     reading = read_one(path)
     assert reading.table["step"].to_list() == [None, None]
     assert reading.table["value"].to_list() == [1.5, 2.5]
@@ -89,7 +89,7 @@ def test_a_column_holds_what_it_should_not(tmp_path: Path) -> None:
 
 
 def test_claims_by_tables_then_by_name(tmp_path: Path) -> None:
-    claims = mlflow_sqlite.ADAPTER.claims
+    claims = mlflow_sqlite.claims
     renamed = tmp_path / "store.bin"
     shutil.copy(REAL, renamed)
     assert claims(renamed, head_of(renamed))
