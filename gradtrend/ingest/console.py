@@ -1,0 +1,98 @@
+"""Console text from a file or standard input, by any framework: see `console_grammar` for what is understood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import BinaryIO
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.console_blocks import BlockSteps
+from gradtrend.ingest.console_line import LineReader
+from gradtrend.ingest.console_megatron import MegatronLosses
+from gradtrend.ingest.console_rows import ConsoleRows, table_of_rows
+from gradtrend.ingest.console_scan import LineScanner
+from gradtrend.ingest.console_tables import TableReader
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
+from gradtrend.ingest.text_stream import decoded_head, is_compressed, open_log, open_stream
+from gradtrend.model.runlog import Skipped
+
+_COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+_LOG_NAME = re.compile(
+    r"(?:^|[._-])(?:log|logs|out|err|stdout|stderr|console|output|nohup|slurm)(?:[._-]?\d+)*(?:$|[._-])", re.IGNORECASE
+)
+# Files beside a run's logs that may well name a loss: settings, tables and documents are not console text.
+_OTHER_KINDS = frozenset(
+    ".json .jsonl .ndjson .yaml .yml .csv .tsv .toml .xml .html .md .rst .py .ipynb .cfg .ini .sh .tex .diff .patch".split()
+)
+_ENOUGH = 2  # lines of a file with any other name that must look like logged ones
+
+
+def claims(path: Path, head: bytes) -> bool:
+    """True for text in which lines log a loss or a gradient norm, and for a file that is named like a console log."""
+    name = PurePath(path.name.lower())
+    if name.suffix in _COMPRESSED:
+        name = PurePath(name.stem)
+    if not head or name.suffix in _OTHER_KINDS:
+        return False
+    text = decoded_head(head)
+    if is_compressed(head) and not text or b"\0" in text[:8192]:
+        return False
+    if _LOG_NAME.search(name.name):
+        return True
+    pieces = re.split(rb"[\r\n]+", text)
+    reader = LineReader()
+    return sum(reader.read(piece) is not None for piece in pieces[:2000] if len(piece) < 20_000) >= _ENOUGH
+
+
+def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
+    """What the file's lines logged. Raises InputError where no line names a loss or a gradient norm."""
+    with open_log(path) as stream:
+        return (_read(stream, path),)
+
+
+def read_stdin(stream: BinaryIO) -> Sequence[Reading]:
+    """What the lines on standard input logged; as `read`."""
+    return (_read(open_stream(stream), Path("-")),)
+
+
+def _read(stream: BinaryIO, path: Path) -> Reading:
+    rows = ConsoleRows()
+    skipped: list[Skipped] = []
+    scanner = LineScanner(stream, skipped)
+    reader = LineReader()
+    table = TableReader()
+    megatron = MegatronLosses()
+    blocks = BlockSteps()
+    for number, raw in scanner:
+        if table.is_open and table.take(number, raw, rows):
+            continue
+        logged = reader.read(raw)
+        if logged is None:
+            table.open_at(raw)
+        else:
+            logged = blocks.place(logged, scanner)
+            megatron.watch(raw, logged, len(rows.line))
+            rows.add(number, logged)
+        scanner.every_line = table.is_open
+    megatron.fill(rows)
+    frame, notes, lost = table_of_rows(rows)
+    if frame.is_empty():
+        raise InputError(
+            f"{path}: no line logs a loss or a gradient norm", "Is it the console log of a training run? `--source` names another format."
+        )
+    if lost:
+        skipped.append(Skipped(f"{lost} lines without a step, where others have one"))
+    return Reading(
+        "console",
+        path,
+        frame,
+        digits=rows.kept_digits(),
+        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
+        skipped_count=len(skipped) + max(0, lost - 1),
+        notes=notes,
+    )
+
+
+ADAPTER = Adapter("console", claims, read)

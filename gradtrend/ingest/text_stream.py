@@ -1,0 +1,165 @@
+"""Any text log as a stream of UTF-8 bytes in whole lines: compressed, UTF-16, still being written, or one endless line."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from gradtrend.errors import InputError
+from gradtrend.model.runlog import Skipped
+
+CHUNK_BYTES = 4 * 1024 * 1024  # large enough that the work a chunk costs in Python does not show
+LONGEST_LINE = 16 * 1024 * 1024  # a logged line is a few kB; longer ones are dumps, and would not fit in memory for ever
+_DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
+_UTF8_BOM = codecs.BOM_UTF8
+_CUT = "the compressed file ends early or is damaged"
+
+
+class _Decoded(io.RawIOBase):
+    """A byte stream in some encoding, read as UTF-8."""
+
+    def __init__(self, source: BinaryIO, encoding: str) -> None:
+        self._source = source
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._left:
+            block = self._source.read(CHUNK_BYTES)
+            self._left = self._decoder.decode(block, final=not block).encode()
+            if not block:
+                break
+        piece, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
+        return piece
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
+
+
+def _zstd(source: BinaryIO) -> BinaryIO:
+    import zstandard
+
+    return cast(BinaryIO, zstandard.ZstdDecompressor().stream_reader(source, read_across_frames=True))
+
+
+_OPENERS: tuple[tuple[bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
+    (b"\x1f\x8b", lambda source: cast(BinaryIO, gzip.GzipFile(fileobj=source))),
+    (b"\x28\xb5\x2f\xfd", _zstd),
+    (b"BZh", lambda source: cast(BinaryIO, bz2.BZ2File(source))),
+    (b"\xfd7zXZ\x00", lambda source: cast(BinaryIO, lzma.LZMAFile(source))),
+)
+
+
+def is_compressed(head: bytes) -> bool:
+    """Whether the first bytes are those of a compressed file that `open_log` can read."""
+    return any(head.startswith(magic) for magic, _ in _OPENERS)
+
+
+def encoding_of(head: bytes) -> str | None:
+    """The UTF-16 or UTF-32 that a text starts in, or None where its bytes can be read as UTF-8."""
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    sample = head[:512]  # PowerShell's `>` writes UTF-16 with a mark, other Windows tools without
+    if len(sample) >= 4 and sample[1::2].count(0) > 0.9 * len(sample[1::2]) and 0 not in sample[::2]:
+        return "utf-16-le"
+    return None
+
+
+def open_stream(source: BinaryIO) -> BinaryIO:
+    """A log as UTF-8 bytes, whatever its compression and encoding. `source` need not be seekable (standard input)."""
+    buffered = source if isinstance(source, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, source))
+    for magic, opener in _OPENERS:
+        if buffered.peek(8).startswith(magic):
+            buffered = io.BufferedReader(cast(io.RawIOBase, opener(buffered)))
+            break
+    try:
+        head = buffered.peek(512)
+    except _DAMAGED + _zstd_errors() as error:
+        raise InputError(_CUT, "Copy the log again, or decompress what can be saved of it.") from error
+    encoding = encoding_of(head)
+    if encoding is not None:
+        return cast(BinaryIO, _Decoded(buffered, encoding))
+    if head.startswith(_UTF8_BOM):
+        buffered.read(len(_UTF8_BOM))
+    return buffered
+
+
+def open_log(path: Path) -> BinaryIO:
+    """The log at a path as UTF-8 bytes. Raises InputError where it cannot be read."""
+    try:
+        return open_stream(path.open("rb"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error.message}", error.hint) from error
+
+
+def decoded_head(head: bytes) -> bytes:
+    """The first bytes of a file as UTF-8 text, decompressed; b"" where nothing can be made of them."""
+    if not is_compressed(head) and encoding_of(head) is None:
+        return head.removeprefix(_UTF8_BOM)
+    text = b""
+    try:
+        stream = open_stream(io.BufferedReader(io.BytesIO(head)))  # type: ignore[arg-type]
+        while len(text) < CHUNK_BYTES and (piece := stream.read(8192)):
+            text += piece
+    except (InputError, *_DAMAGED, *_zstd_errors()):
+        pass  # a head ends in the middle of the compressed data
+    return text
+
+
+def _zstd_errors() -> tuple[type[Exception], ...]:
+    try:
+        import zstandard
+    except ImportError:
+        return ()
+    return (zstandard.ZstdError,)
+
+
+def whole_lines(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[tuple[int, bytes]]:
+    """Chunks that end at the end of a line, each with the number of its first line (from 1; `\\n` alone counts).
+
+    A line longer than LONGEST_LINE is dropped and added to `skipped`, and so is the rest of a damaged compressed file.
+    """
+    line, rest, dropping = 1, b"", False
+    while True:
+        block = _read(stream, skipped)
+        if not block:
+            break
+        cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        if not cut:
+            if not dropping and len(rest) + len(block) > LONGEST_LINE:
+                skipped.append(Skipped(f"a line of more than {LONGEST_LINE >> 20} MiB", line=line))
+                dropping, rest = True, b""
+            rest = b"" if dropping else rest + block
+            continue
+        whole = rest + block[:cut]
+        if dropping:
+            start = min(i for i in (block.find(b"\n"), block.find(b"\r")) if i >= 0)
+            whole, dropping = block[start:cut], False
+        yield line, whole
+        line += whole.count(b"\n")
+        rest = block[cut:]
+    if rest:
+        yield line, rest
+
+
+def _read(stream: BinaryIO, skipped: list[Skipped]) -> bytes:
+    try:
+        return stream.read(CHUNK_BYTES)
+    except _DAMAGED + _zstd_errors() as error:
+        skipped.append(Skipped(f"{_CUT} ({error})"))
+        return b""
