@@ -19,13 +19,13 @@ from gradtrend.ingest.text_stream import decoded_head, is_compressed, open_log, 
 from gradtrend.model.runlog import Skipped
 
 _COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+# A console log is known by its name where training has not begun within the first bytes; a text by its content alone.
 _LOG_NAME = re.compile(
-    r"(?:^|[._-])(?:log|logs|out|err|stdout|stderr|console|output|nohup|slurm)(?:[._-]?\d+)*(?:$|[._-])", re.IGNORECASE
+    r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|^(?:log|logs|stdout|stderr|console|output|nohup)(?:\.txt)?$|[._-]log\.txt$",
+    re.IGNORECASE,
 )
 # Files beside a run's logs that may well name a loss: settings, tables and documents are not console text.
-_OTHER_KINDS = frozenset(
-    ".json .jsonl .ndjson .yaml .yml .csv .tsv .toml .xml .html .md .rst .py .ipynb .cfg .ini .sh .tex .diff .patch".split()
-)
+_OTHER_KINDS = re.compile(r"\.(?:jsonl?|ndjson|ya?ml|csv|tsv|toml|xml|html|md|rst|py|ipynb|cfg|ini|sh|tex|diff|patch)$")
 _ENOUGH = 2  # lines of a file with any other name that must look like logged ones
 
 
@@ -34,10 +34,10 @@ def claims(path: Path, head: bytes) -> bool:
     name = PurePath(path.name.lower())
     if name.suffix in _COMPRESSED:
         name = PurePath(name.stem)
-    if not head or name.suffix in _OTHER_KINDS:
+    if not head or _OTHER_KINDS.match(name.suffix):
         return False
     text = decoded_head(head)
-    if is_compressed(head) and not text or b"\0" in text[:8192]:
+    if (is_compressed(head) and not text) or b"\0" in text[:8192]:
         return False
     if _LOG_NAME.search(name.name):
         return True
@@ -80,7 +80,8 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
     frame, notes, lost = table_of_rows(rows)
     if frame.is_empty():
         raise InputError(
-            f"{path}: no line logs a loss or a gradient norm", "Is it the console log of a training run? `--source` names another format."
+            f"{path}: no line logs a loss or a gradient norm",
+            "Is it the console log of a training run? `--source` names another format.",
         )
     if lost:
         skipped.append(Skipped(f"{lost} lines without a step, where others have one"))

@@ -1,4 +1,4 @@
-"""Records of several lines, one value a line, with the step at their head: reinforcement-learning tables, Keras, rich prints."""
+"""Records of several lines, one value a line, with the step at their head, as reinforcement learning prints them."""
 
 from __future__ import annotations
 

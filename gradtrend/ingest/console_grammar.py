@@ -17,7 +17,8 @@ from gradtrend.ingest.rows import parse_number
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?(?![\d,])|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _NONFINITE = r"(?:1\.\#(?:inf|ind|qnan)\d*|nan(?:\(ind\))?|inf(?:inity)?|null)(?!\w)"
 _VALUE = re.compile(
-    rf"(?<![\w.])(?P<text>[-+]?(?:(?P<word>{_NONFINITE})|{_NUMBER}))(?P<unit>%|[A-Za-zµ][\w/%]*)?(?![\w]|\.\d)", re.IGNORECASE
+    rf"(?<![\w.])(?P<text>[-+]?(?:(?P<word>{_NONFINITE})|{_NUMBER}))(?P<unit>%|[A-Za-zµ][\w/%]*)?(?![\w]|\.\d)",
+    re.IGNORECASE,
 )
 _TOTAL = re.compile(r"\s*/\s*(\d+)(?![\w.])")
 _DATE = re.compile(r"(?<![\d.])\d{2,4}[-/]\d{1,2}[-/]\d{1,4}(?:[T_]|(?!\d))|\b\d{2}-\d{2}(?= \d{2}:)")
@@ -27,22 +28,25 @@ _UNIT_AFTER = re.compile(
     r"^\s*(?:ms|s|sec|secs|seconds|min|hours?|it/s|s/it|it/sec|iter/s|steps/s|samples/s|tok/s|tokens/s|img/s|images/s|[KMGT]i?B)(?![\w/])"
 )
 # A call around the value: `np.float64(0.3)`, `tensor([0.3], device=...)`.
-_CALL = re.compile(r"(?:\b(?:np|numpy|torch|jnp|jax)\.)?\b(?:float\d*|b?float16|int\d*|tensor|array|decimal)\([\[(]*$", re.IGNORECASE)
+_CALL = re.compile(
+    r"(?:\b(?:np|numpy|torch|jnp|jax)\.)?\b(?:float\d*|b?float16|int\d*|tensor|array|decimal)\([\[(]*$", re.IGNORECASE
+)
 _SEPARATOR = re.compile(r"['\"`*]*\s*(?:=>|->|→|:=|==|:|=|\|)\s*$")
 _DELIMITER = re.compile(r"[,;|│┃{}\[\]<>\"'`\t!?]|\s{2,}|\s[-–•·]+\s|:\s|=\s|\)(?=\s)|\.\s")
 _GROUP = re.compile(r"\s*\(([^()]*)\)$")
 _LEVEL = re.compile(r"^(?:\S*(?:INFO|WARN(?:ING)?|DEBUG|ERROR|NOTICE)\]?:?|train_inner)\s+")
-_PROSE = frozenset(
-    "a an and are as at be been below but by can could did do does for from had has have he how i if in is it its just like"
-    " of on or our set should so than that the their then there they this to use used using was we were what when where"
-    " which while will with would you your".split()
+_PROSE = re.compile(
+    r"(?:an?|and|are|as|at|be|been|below|but|by|can|could|did|do|does|for|from|had|has|have|he|how|i|if|in|is|its|just|like"
+    r"|of|on|or|our|set|should|so|than|that|the|their|then|there|they|this|to|use|used|using|was|we|were|what|when|where"
+    r"|which|while|will|with|would|your?)$",
+    re.IGNORECASE,
 )
 # Words of which a name may consist where only a space stands between it and its number.
-_NAMING = frozenset(
-    "actor aux average avg batch ce clip cost critic current disc discriminator encoder ep epoch eval gen generator global"
-    " gnorm grad gradient gradients grads gradnorm it iter iteration iterations l1 l2 learning lm loss losses lr mean mlm moe"
-    " mtp nll norm num opt optimizer param params policy rate running scale smooth step steps test total train training"
-    " update updates val valid validation value weight".split()
+_NAMING = re.compile(
+    r"(?:actor|aux|average|avg|batch|ce|clip|cost|critic|current|disc|discriminator|encoder|ep|epoch|eval|gen|generator"
+    r"|global|grads?|gradients?|gradnorm|gnorm|it|iter|iterations?|l1|l2|learning|lm|loss|losses|lr|mean|mlm|moe|mtp|nll"
+    r"|norm|num|opt|optimizer|params?|policy|rate|running|scale|smooth|steps?|test|total|train|training|updates?|val|valid"
+    r"|validation|value|weight)$"
 )
 _HELD_OUT = re.compile(r"\b(?:val|valid|validation|eval|test|dev)\b", re.IGNORECASE)
 _LONGEST_NAME = 6  # words; longer keys before a colon are sentences
@@ -52,8 +56,8 @@ class Token(NamedTuple):
     """Where one value of a line stands, and what the text before it says.
 
     `name` is "" where nothing names it, and `name_at` its offset where it stands verbatim on the line (else -1).
-    `start` and `end` bound the number, `total` is where n of `i/n` stands. `bracketed` says whether `[` stands before the
-    number, `after_colon` whether `: [` does (which tells counting from 0 from counting from 1).
+    `start` and `end` bound the number, `total` is where n of `i/n` stands. `bracketed` says whether `[` stands before
+    the number, `after_colon` whether `: [` does (which tells counting from 0 from counting from 1).
     """
 
     name: str
@@ -103,7 +107,14 @@ def tokens(line: str) -> Iterator[Token]:
         after_colon = bracketed and before[:-1].rstrip().endswith(":")
         span = match.span("text")
         yield Token(
-            name, match["text"], match["unit"] or "", *span, at, total.span(1) if total else None, bracketed, after_colon
+            name,
+            match["text"],
+            match["unit"] or "",
+            *span,
+            at,
+            total.span(1) if total else None,
+            bracketed,
+            after_colon,
         )
         end = position = total.end() if total else position
 
@@ -142,7 +153,7 @@ def _tied(text: str) -> str:
         text = text[: group.start()]
     name = _LEVEL.sub("", _last_part(text))
     words = name.split()
-    if len(words) > _LONGEST_NAME or (len(words) > 1 and any(word.lower() in _PROSE for word in words)):
+    if len(words) > _LONGEST_NAME or (len(words) > 1 and any(_PROSE.match(word) for word in words)):
         return ""
     return f"val/{name}" if group is not None and name and _HELD_OUT.search(group[1]) else name
 
@@ -170,5 +181,5 @@ def _loose(text: str) -> str:
 def _is_naming(word: str) -> bool:
     parts = [part for part in re.split(r"[_/.\-]+", word.lower()) if part]
     if len(parts) > 1:  # an identifier such as loss_cls: one naming part is enough
-        return any(part in _NAMING for part in parts)
-    return bool(parts) and parts[0] in _NAMING
+        return any(_NAMING.match(part) for part in parts)
+    return bool(parts) and _NAMING.match(parts[0]) is not None

@@ -8,7 +8,9 @@ from typing import NamedTuple
 from gradtrend.ingest.console_plan import Plan, Span, plan_line
 from gradtrend.ingest.counters import UNKNOWN
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\^\[\[[0-9;]*m|\[(?:\d{1,3};)*\d{0,3}m")
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\^\[\[[0-9;]*m|\[(?:\d{1,3};)*\d{0,3}m"
+)
 _RANK = re.compile(
     r"^\W{0,2}(?:\[?(?:default|(?:local_|global_)?rank|gpu|worker)[\s:=_-]?(\d+)\]?[:\s]*|\[\d+,(\d+)\]<std(?:out|err)>:?"
     r"|\(\w[\w.]* pid=(\d+)[^)]*\))|[\[( ]rank[\s:=_-]{0,2}(\d+)[\])]",

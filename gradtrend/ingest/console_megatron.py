@@ -28,7 +28,7 @@ class MegatronLosses:
         for name in losses:
             self.losses[name] = self.losses.get(name, 0) + 1
         skipped, undefined = int(counts[1]), int(counts[2])
-        # Iterations that the loss scaler skipped have no loss at all; without any, only NaN keeps it from being printed.
+        # Iterations that the loss scaler skipped have no loss; without any, only NaN keeps it from being printed.
         if not losses and (undefined or not skipped):
             self.without.append(row)
 

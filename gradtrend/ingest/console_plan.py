@@ -19,20 +19,28 @@ from gradtrend.model.words import Role
 Span = tuple[int, int]
 
 # What a line's own counter is called, without `train`; best first where a line has several.
-_GLOBAL = ("global_step", "global_steps", "num_updates", "n_updates", "total_timesteps", "num_timesteps", "current_steps")
-_COUNTERS = frozenset(
-    "step steps iteration iterations iter iters it itr update updates batch batches minibatch n_iter niter opt_step"
-    " optimizer_step current_step learning_iteration timestep timesteps _step i".split()
+_GLOBAL = (
+    "global_step",
+    "global_steps",
+    "num_updates",
+    "n_updates",
+    "total_timesteps",
+    "num_timesteps",
+    "current_steps",
+)
+_COUNTERS = re.compile(
+    r"(?:(?:optimizer_|opt_|current_|completed_|_)?steps?|(?:learning_)?iterations?|iters?|itr?|updates?|(?:mini)?batch(?:es)?"
+    r"|n_?iter|timesteps?|i)$"
 )
 _IN_EPOCH = frozenset({"step", "iter", "batch", "iteration"})  # of `Epoch [1/90], Step [100/500]`
 _EPOCHS = frozenset({"epoch", "ep", "epochs"})
 _RANKS = frozenset({"rank", "local_rank", "global_rank"})
-_NOT_VALUES = frozenset({*_GLOBAL, *_COUNTERS, *_EPOCHS, *_RANKS, *NOT_METRICS, "train", "training", "", "eta"})
+_NOT_VALUES = frozenset({*_GLOBAL, *_EPOCHS, *_RANKS, *NOT_METRICS, "train", "training", "", "eta"})
 _SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|cu|rs)$|::")
 _TRAIN = re.compile(r"^(?:train|training|trainer)_?")
 _BAR = re.compile(r"%\s?\||\[[^\]]*(?:it/s|s/it)|━")
 _HELD_OUT = re.compile(
-    r"\b(?:valid|val|validation|validate|eval|evaluate|evaluation|test)\b[\s)\]]*(?:summary|epoch|step|iter|[-:|\[])",
+    r"\b(?:val|valid|validat(?:e|ion)|eval|evaluat(?:e|ion)|test)\b[\s)\]]*(?:summary|epoch|step|iter|[-:|\[])",
     re.IGNORECASE,
 )
 # transformers' own lines: a dict without a step, which the bars around it must not number.
@@ -54,8 +62,8 @@ class Field(NamedTuple):
 class Plan(NamedTuple):
     """One shape of line. Spans are None where not given; `checks` are digits within names that must be as they were.
 
-    `in_epoch` says that the format counts within the epoch, `zero_based` that it counts epochs from 0, `bar` that it is a
-    progress bar, `from_one` that this format alone counts from 1 where the run's other logs count from 0.
+    `in_epoch` says that the format counts within the epoch, `zero_based` that it counts epochs from 0, `bar` that it is
+    a progress bar, `from_one` that this format alone counts from 1 where the run's other logs count from 0.
     """
 
     fields: tuple[Field, ...]
@@ -83,7 +91,8 @@ def _key(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_metric(name: str) -> bool:
-    return _key(name) not in _NOT_VALUES and _SOURCE_FILE.search(name) is None
+    key = _key(name)
+    return key not in _NOT_VALUES and not _COUNTERS.match(key) and _SOURCE_FILE.search(name) is None
 
 
 def plan_line(text: str) -> Plan | None:
@@ -98,9 +107,7 @@ def plan_line(text: str) -> Plan | None:
     if _HELD_OUT.search(text[: metrics[0].start]):
         return None
     named = [token for token in found if token.name_at >= 0]
-    checks = tuple(
-        (t.name_at, t.name_at + len(t.name), t.name) for t in named if any(c.isdigit() for c in t.name)
-    )
+    checks = tuple((t.name_at, t.name_at + len(t.name), t.name) for t in named if any(c.isdigit() for c in t.name))
     fields = tuple(Field(t.name, says(t.name), t.start, t.end, t.unit) for t in metrics)
     return _place(text, found, fields)._replace(checks=checks)
 
@@ -109,7 +116,11 @@ def _place(text: str, found: Sequence[Token], fields: tuple[Field, ...]) -> Plan
     epoch = next((t for t in found if _key(t.name) in _EPOCHS and t.is_count), None)
     rank = next((t for t in found if t.name.lower() in _RANKS and t.is_count), None)
     plan = Plan(
-        fields, epoch=_span(epoch), rank=_span(rank), bar=_BAR.search(text) is not None, zero_based=bool(epoch and epoch.after_colon)
+        fields,
+        epoch=_span(epoch),
+        rank=_span(rank),
+        bar=_BAR.search(text) is not None,
+        zero_based=bool(epoch and epoch.after_colon),
     )
     places = _places(text, found, next((f.start for f in fields if f.role is not Role.OTHER), len(text)))
     own = _own_counter(found)
@@ -144,7 +155,7 @@ def _own_counter(found: Sequence[Token]) -> Token | None:
     for key in _GLOBAL:
         if key in named:
             return named[key]
-    return next((token for key, token in named.items() if key in _COUNTERS), None)
+    return next((token for key, token in named.items() if _COUNTERS.match(key)), None)
 
 
 def _places(text: str, found: Sequence[Token], before: int) -> list[Token]:

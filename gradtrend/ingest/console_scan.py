@@ -8,8 +8,8 @@ from typing import BinaryIO
 from gradtrend.ingest.text_stream import whole_lines
 from gradtrend.model.runlog import Skipped
 
-# Every line of interest names a loss or a norm. Finding these in a lower-case copy of a whole chunk runs at memory speed,
-# where looking at each line would cost fifty times as much.
+# Every line of interest names a loss or a norm. Finding these in a lower-case copy of a whole chunk runs at memory
+# speed, where looking at each line would cost fifty times as much.
 _WORDS = (b"loss", b"norm", b"grad")
 _NEVER = 1 << 62
 _LOOK_BACK = 4096  # bytes; a block of `name | value` rows with its step at the head is shorter

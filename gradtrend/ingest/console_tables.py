@@ -54,7 +54,7 @@ class TableReader:
 
     def open_at(self, raw: bytes) -> None:
         """Open a table if the line names columns: a step, and a loss or a gradient norm."""
-        if any(48 <= byte <= 57 for byte in raw) and b"=" in raw or len(raw) > 4096:
+        if (any(48 <= byte <= 57 for byte in raw) and b"=" in raw) or len(raw) > 4096:
             return
         text = clean(raw)
         barred = _BARRED.search(text.strip(_EDGES)) is not None
@@ -90,6 +90,6 @@ def _whole(cell: str) -> int:
 
 def _cells(text: str, barred: bool) -> list[str]:
     if barred:
-        return [cell for cell in _BARRED.split(text.strip(_EDGES))]
+        return _BARRED.split(text.strip(_EDGES))
     cells = _GAP.split(text.strip())
     return cells if len(cells) > 1 else text.split()

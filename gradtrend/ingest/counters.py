@@ -51,7 +51,8 @@ def _next_epoch(counter: Ints, total: Ints, redrawn: bool) -> npt.NDArray[np.boo
     interval = int(np.median(np.abs(np.diff(counter)))) if len(counter) > 1 else 1
     finished = (total[:-1] != UNKNOWN) & (counter[:-1] >= total[:-1] - max(1, interval))
     back = np.diff(counter) < (0 if redrawn else 1)
-    return back & finished & (total[1:] == total[:-1])
+    restarts: npt.NDArray[np.bool_] = back & finished & (total[1:] == total[:-1])
+    return restarts
 
 
 def _count_restarts(counter: Ints, total: Ints, given: npt.NDArray[np.bool_], redrawn: bool) -> Ints:

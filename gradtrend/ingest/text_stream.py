@@ -1,4 +1,4 @@
-"""Any text log as a stream of UTF-8 bytes in whole lines: compressed, UTF-16, still being written, or one endless line."""
+"""Any text log as whole lines of UTF-8: compressed, UTF-16, still being written, or one endless line."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from gradtrend.errors import InputError
 from gradtrend.model.runlog import Skipped
 
 CHUNK_BYTES = 4 * 1024 * 1024  # large enough that the work a chunk costs in Python does not show
-LONGEST_LINE = 16 * 1024 * 1024  # a logged line is a few kB; longer ones are dumps, and would not fit in memory for ever
-_DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
+LONGEST_LINE = 16 * 1024 * 1024  # a logged line is a few kB; longer ones are dumps that need not fit in memory
 _UTF8_BOM = codecs.BOM_UTF8
 _CUT = "the compressed file ends early or is damaged"
 
@@ -56,8 +55,8 @@ def _zstd(source: BinaryIO) -> BinaryIO:
 _OPENERS: tuple[tuple[bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
     (b"\x1f\x8b", lambda source: cast(BinaryIO, gzip.GzipFile(fileobj=source))),
     (b"\x28\xb5\x2f\xfd", _zstd),
-    (b"BZh", lambda source: cast(BinaryIO, bz2.BZ2File(source))),
-    (b"\xfd7zXZ\x00", lambda source: cast(BinaryIO, lzma.LZMAFile(source))),
+    (b"BZh", lambda source: cast(BinaryIO, bz2.open(source))),  # noqa: SIM115  closed with the log
+    (b"\xfd7zXZ\x00", lambda source: cast(BinaryIO, lzma.open(source))),  # noqa: SIM115
 )
 
 
@@ -87,7 +86,7 @@ def open_stream(source: BinaryIO) -> BinaryIO:
             break
     try:
         head = buffered.peek(512)
-    except _DAMAGED + _zstd_errors() as error:
+    except _damage() as error:
         raise InputError(_CUT, "Copy the log again, or decompress what can be saved of it.") from error
     encoding = encoding_of(head)
     if encoding is not None:
@@ -113,20 +112,21 @@ def decoded_head(head: bytes) -> bytes:
         return head.removeprefix(_UTF8_BOM)
     text = b""
     try:
-        stream = open_stream(io.BufferedReader(io.BytesIO(head)))  # type: ignore[arg-type]
+        stream = open_stream(io.BufferedReader(io.BytesIO(head)))
         while len(text) < CHUNK_BYTES and (piece := stream.read(8192)):
             text += piece
-    except (InputError, *_DAMAGED, *_zstd_errors()):
-        pass  # a head ends in the middle of the compressed data
+    except InputError:
+        return text
+    except _damage():
+        return text  # a head ends in the middle of the compressed data
     return text
 
 
-def _zstd_errors() -> tuple[type[Exception], ...]:
-    try:
-        import zstandard
-    except ImportError:
-        return ()
-    return (zstandard.ZstdError,)
+def _damage() -> tuple[type[Exception], ...]:
+    """What a decompressor raises on a file that is cut off or damaged."""
+    import zstandard
+
+    return (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 def whole_lines(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[tuple[int, bytes]]:
@@ -160,6 +160,6 @@ def whole_lines(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[tuple[int,
 def _read(stream: BinaryIO, skipped: list[Skipped]) -> bytes:
     try:
         return stream.read(CHUNK_BYTES)
-    except _DAMAGED + _zstd_errors() as error:
+    except _damage() as error:
         skipped.append(Skipped(f"{_CUT} ({error})"))
         return b""

@@ -1,0 +1,48 @@
+"""JSON files that may be cut off: as much of a list of rows as is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.text_stream import open_log
+from gradtrend.model.runlog import Skipped
+
+LARGEST = 1 << 30  # bytes; a JSON document must be parsed as a whole, and larger ones are data, not logs
+_DECODER = json.JSONDecoder()
+
+
+def read_text(path: Path) -> str:
+    """The whole text of a JSON file. Raises InputError where it is too large to be a log."""
+    with open_log(path) as stream:
+        data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise InputError(f"{path}: larger than {LARGEST >> 30} GiB, too large for one JSON document")
+    return data.decode("utf-8", errors="replace")
+
+
+def parse(text: str) -> Any | None:
+    """The document, or None where the text is not whole JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def rows_from(text: str, start: int, skipped: list[Skipped]) -> Iterator[Any]:
+    """The elements of the list that begins at `start`, up to where the text breaks off; that is added to `skipped`."""
+    position = start + 1
+    while True:
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        if position < len(text) and text[position] == "]":
+            return
+        try:
+            value, position = _DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            skipped.append(Skipped("the file is cut off or damaged here", line=text.count("\n", 0, position) + 1))
+            return
+        yield value

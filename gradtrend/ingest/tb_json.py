@@ -1,0 +1,49 @@
+"""A series as TensorBoard downloads it in JSON: [[wall time, step, value], ...], the metric only in the file's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.csv_log import metric_of_file
+from gradtrend.ingest.json_text import parse, read_text, rows_from
+from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.rows import Column, number, table_of, whole
+from gradtrend.ingest.text_stream import decoded_head
+from gradtrend.model.runlog import Skipped
+
+_START = re.compile(
+    rb'\s*\[\s*\[\s*\d+\.?\d*\s*,\s*\d+\s*,\s*(?:-?[\d.]+(?:[eE][-+]?\d+)?|"?-?(?:NaN|Infinity)"?)\s*\]'
+)
+
+
+def claims(path: Path, head: bytes) -> bool:
+    """True for a JSON list that starts with a triple of time, step and value."""
+    return _START.match(decoded_head(head)) is not None
+
+
+def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
+    """The points of the series. Raises InputError where there is none."""
+    text = read_text(path)
+    skipped: list[Skipped] = []
+    points = parse(text)
+    column = Column()
+    for i, point in enumerate(points if isinstance(points, list) else rows_from(text, text.find("["), skipped)):
+        step = whole(point[1]) if isinstance(point, list) and len(point) == 3 else None
+        if step is None:
+            skipped.append(Skipped(f"entry {i} is no triple of time, step and value"))
+        else:
+            column.add(step, number(point[2]), number(point[0]), None)
+    table = table_of({metric_of_file(path): column}) if column.values else None
+    if table is None or table.is_empty():
+        raise InputError(
+            f"{path}: no triple of time, step and value", "TensorBoard's JSON download is a list of these."
+        )
+    return (
+        Reading("tensorboard-json", path, table, digits=7, skipped=tuple(skipped[:100]), skipped_count=len(skipped)),
+    )
+
+
+ADAPTER = Adapter("tensorboard-json", claims, read)

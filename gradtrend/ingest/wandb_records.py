@@ -1,0 +1,71 @@
+"""The record log under a .wandb file: LevelDB's log format with a header of its own.
+
+Blocks of 32 KiB; each chunk has a CRC, a length and a type (whole, first, middle, last), and none crosses a block.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from crc32c import crc32c
+
+from gradtrend.ingest.text_stream import open_log
+from gradtrend.model.runlog import Skipped
+
+MAGIC = b":W&B"
+_FILE_HEADER = 7  # magic, two bytes of identity, a version
+_BLOCK = 32 * 1024
+_CHUNK = struct.Struct("<IHB")
+_WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+
+
+def records(path: Path, skipped: list[Skipped]) -> Iterator[bytes]:
+    """The records in order. Where a block is damaged the rest of it is passed over, and `skipped` says so."""
+    with open_log(path) as stream:
+        data = stream.read()
+    position = _FILE_HEADER
+    parts: list[bytes] = []
+    while position < len(data):
+        left = _BLOCK - position % _BLOCK
+        if left < _CHUNK.size:
+            position += left
+            continue
+        chunk = _chunk(data, position)
+        if chunk is None:
+            if not data[position : position + left].strip(b"\0"):  # room that the writer left in the block
+                position += left
+                continue
+            cut = position + left >= len(data)
+            skipped.append(Skipped("cut off" if cut else "a damaged block", offset=position))
+            parts = []
+            position += left
+            continue
+        kind, content = chunk
+        position += _CHUNK.size + len(content)
+        parts = [content] if kind in (_WHOLE, _FIRST) else [*parts, content]
+        if kind in (_WHOLE, _LAST):
+            yield b"".join(parts)
+            parts = []
+
+
+def _chunk(data: bytes, position: int) -> tuple[int, bytes] | None:
+    """Type and content of the chunk at a position; None where it is cut off or its checksum is wrong."""
+    if position + _CHUNK.size > len(data):
+        return None
+    checksum, length, kind = _CHUNK.unpack_from(data, position)
+    content = data[position + _CHUNK.size : position + _CHUNK.size + length]
+    if len(content) < length or not _WHOLE <= kind <= _LAST:
+        return None
+    return (kind, content) if _is_checksum(checksum, kind, content) else None
+
+
+def _is_checksum(checksum: int, kind: int, content: bytes) -> bool:
+    import zlib
+
+    typed = bytes([kind]) + content
+    plain = zlib.crc32(typed) & 0xFFFFFFFF
+    masked = crc32c(typed)
+    masked = ((masked >> 15) | (masked << 17)) + 0xA282EAD8 & 0xFFFFFFFF
+    return checksum in (plain, masked)
