@@ -1,12 +1,33 @@
 """All adapters, in the order in which they are asked whether a path is theirs."""
 
-from gradtrend.ingest import jsonl, mlflow_files, mlflow_server, mlflow_sqlite, tensorboard
+from gradtrend.ingest import (
+    console,
+    csv_log,
+    jsonl,
+    mlflow_files,
+    mlflow_server,
+    mlflow_sqlite,
+    mmengine_log,
+    tb_json,
+    tensorboard,
+    trackio_store,
+    trainer_state,
+    wandb_run,
+)
 from gradtrend.ingest.reading import Adapter
 
+# The sure ones first: magic bytes, then shapes of JSON, then text, where the console takes what nobody else does.
 ADAPTERS: tuple[Adapter, ...] = (
-    mlflow_server.ADAPTER,
+    tensorboard.ADAPTER,
     mlflow_files.ADAPTER,
     mlflow_sqlite.ADAPTER,
-    tensorboard.ADAPTER,
+    mlflow_server.ADAPTER,
+    wandb_run.ADAPTER,
+    trackio_store.ADAPTER,
+    trainer_state.ADAPTER,
+    mmengine_log.ADAPTER,
     jsonl.ADAPTER,
+    tb_json.ADAPTER,
+    csv_log.ADAPTER,
+    console.ADAPTER,
 )

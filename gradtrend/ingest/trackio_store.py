@@ -12,9 +12,10 @@ from typing import Any
 from urllib.parse import quote
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.mlflow_runs import StoredRun, choose_run
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.rows import Column, add_row, table_of
-from gradtrend.model.runlog import Note, Skipped
+from gradtrend.model.runlog import Skipped
 
 _MAGIC = b"SQLite format 3\0"
 _NEEDED = {"run_name", "timestamp", "step", "metrics"}
@@ -45,7 +46,7 @@ def claims(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """The rows of one run: that of `run_id` (an id or a name), or the last started, and a note says so."""
+    """The rows of one run: that of `run_id` (an id or a name), or the newest, and a note says so."""
     try:
         with _open(path) as connection:
             return (_read(path, connection, options.run_id),)
@@ -53,36 +54,34 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         raise InputError(f"{path}: {error}", "Is the store whole? Copy it again with its -wal file.") from error
 
 
-def _read(path: Path, connection: sqlite3.Connection, run_id: str | None) -> Reading:
-    key = "run_id" if "run_id" in _columns_of(connection) else "run_name"
-    runs = connection.execute(
-        f"select {key}, max(run_name), min(timestamp) from metrics group by {key} order by 3"
-    ).fetchall()
-    if not runs:
-        raise InputError(f"{path}: the store holds no rows")
-    chosen = next((run for run in reversed(runs) if run_id is None or run_id in run[:2]), None)
-    if chosen is None:
-        known = ", ".join(f"{name} ({run})" for run, name, _ in runs[-5:])
-        raise InputError(f"{path}: no run {run_id!r} in this store", f"It holds {known}.")
+def _read(path: Path, connection: sqlite3.Connection, wanted: str | None) -> Reading:
+    key = "run_id" if "run_id" in _columns_of(connection) else "run_name"  # stores of early versions have names only
+    runs = [
+        StoredRun(str(run), str(name), _seconds(first), has_metrics=True)
+        for run, name, first in connection.execute(
+            f"select {key}, max(run_name), min(timestamp) from metrics group by 1"
+        )
+    ]
+    chosen, notes = choose_run(runs, wanted, str(path))
     columns: dict[str, Column] = {}
     skipped: list[Skipped] = []
     query = f"select id, step, timestamp, metrics from metrics where {key} = ? order by id"
-    for row_id, step, timestamp, metrics in connection.execute(query, (chosen[0],)):
+    for row_id, step, timestamp, metrics in connection.execute(query, (chosen.id,)):
         row = _row(metrics)
         if row is None:
             skipped.append(Skipped(f"row {row_id} is not a JSON object"))
             continue
         # The store's own step counts; a `global_step` logged beside it is only one more metric.
         add_row(columns, row | {"timestamp": _seconds(timestamp)}, step, None)
-    notes = () if len(runs) == 1 or run_id is not None else (_several(len(runs), str(chosen[1])),)
     return Reading(
-        "trackio", path, table_of(columns), started=_seconds(chosen[2]), notes=notes,
-        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]), skipped_count=len(skipped),
-    )  # fmt: skip
-
-
-def _several(count: int, name: str) -> Note:
-    return Note("several-runs", f"the store holds {count} runs; the last, {name}, was read (--run-id names another)")
+        "trackio",
+        path,
+        table_of(columns),
+        started=chosen.started,
+        notes=notes,
+        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
+        skipped_count=len(skipped),
+    )
 
 
 def _row(metrics: str | bytes) -> dict[str, Any] | None:

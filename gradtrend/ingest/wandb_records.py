@@ -6,10 +6,9 @@ Blocks of 32 KiB; each chunk has a CRC, a length and a type (whole, first, middl
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-
-from crc32c import crc32c
 
 from gradtrend.ingest.text_stream import open_log
 from gradtrend.model.runlog import Skipped
@@ -58,14 +57,5 @@ def _chunk(data: bytes, position: int) -> tuple[int, bytes] | None:
     content = data[position + _CHUNK.size : position + _CHUNK.size + length]
     if len(content) < length or not _WHOLE <= kind <= _LAST:
         return None
-    return (kind, content) if _is_checksum(checksum, kind, content) else None
-
-
-def _is_checksum(checksum: int, kind: int, content: bytes) -> bool:
-    import zlib
-
-    typed = bytes([kind]) + content
-    plain = zlib.crc32(typed) & 0xFFFFFFFF
-    masked = crc32c(typed)
-    masked = ((masked >> 15) | (masked << 17)) + 0xA282EAD8 & 0xFFFFFFFF
-    return checksum in (plain, masked)
+    matches = zlib.crc32(content, zlib.crc32(bytes([kind]))) == checksum
+    return (kind, content) if matches else None
