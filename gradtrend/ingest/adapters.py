@@ -4,9 +4,7 @@ from gradtrend.ingest import (
     console,
     csv_log,
     jsonl,
-    mlflow_files,
-    mlflow_server,
-    mlflow_sqlite,
+    mlflow_store,
     mmengine_log,
     tb_json,
     tensorboard,
@@ -19,9 +17,7 @@ from gradtrend.ingest.reading import Adapter
 # The sure ones first: magic bytes, then shapes of JSON, then text, where the console takes what nobody else does.
 ADAPTERS: tuple[Adapter, ...] = (
     tensorboard.ADAPTER,
-    mlflow_files.ADAPTER,
-    mlflow_sqlite.ADAPTER,
-    mlflow_server.ADAPTER,
+    mlflow_store.ADAPTER,
     wandb_run.ADAPTER,
     trackio_store.ADAPTER,
     trainer_state.ADAPTER,
