@@ -17,6 +17,9 @@ from gradtrend.detect.warmup import early_until, warmup_end
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
 
+# x2 above everything before: what a spike of warm-up must show, since the norm is high anyway when training begins.
+BEYOND_HISTORY = 0.3
+
 
 @dataclass(frozen=True)
 class RunCase:
@@ -76,13 +79,18 @@ class Case:
 
     @cached_property
     def early_spikes(self) -> tuple[Spike, ...]:
-        """Spikes during warm-up or just after it."""
-        return tuple(s for s in self.spikes if self.shape is not None and self.shape.steps[s.first] <= self.early_until)
+        """Spikes during warm-up or just after it that stand above all before them: a bump on the way down is none."""
+        shape = self.shape
+        if shape is None:
+            return ()
+        early = (s for s in self.spikes if shape.steps[s.first] <= self.early_until)
+        return tuple(s for s in early if s.beyond >= BEYOND_HISTORY)
 
     @cached_property
     def late_spikes(self) -> tuple[Spike, ...]:
         """Spikes later than that."""
-        return tuple(s for s in self.spikes if s not in self.early_spikes)
+        shape = self.shape
+        return () if shape is None else tuple(s for s in self.spikes if shape.steps[s.first] > self.early_until)
 
     @cached_property
     def early_until(self) -> float:
@@ -93,12 +101,22 @@ class Case:
         return early_until(int(steps[0]), int(steps[-1]), self.run.warmup_end)
 
     def steps_before(self, index: int) -> tuple[int, int]:
-        """First and last step of the level's worth of points just before a judged point (the first ones for 0)."""
+        """First and last step of the twentieth of the run just before a judged point (the first points for 0)."""
+        return self._steps(index - self._near, index - 1)
+
+    def steps_from(self, index: int) -> tuple[int, int]:
+        """First and last step of as many points from a judged point on."""
+        return self._steps(index, index + self._near - 1)
+
+    @property
+    def _near(self) -> int:
+        return max(3, (self.shape.points if self.shape is not None else 0) // 20)
+
+    def _steps(self, first: int, last: int) -> tuple[int, int]:
         shape = self.shape
         assert shape is not None
-        width = max(3, shape.points // 20)
-        first = max(0, index - width)
-        last = max(index - 1, min(first + 2, shape.points - 1))
+        first = min(max(0, first), shape.points - 1)
+        last = min(max(last, first + 2), shape.points - 1)
         return int(shape.steps[first]), int(shape.steps[last])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 
@@ -39,8 +41,17 @@ def smooth(y: FloatArray) -> FloatArray:
 
 
 def noise_of(y: FloatArray) -> float:
-    """Scatter in decades about the local level, as a standard deviation (MAD about a rolling median)."""
+    """Scatter in decades, as a standard deviation: about the local level or from point to point, the smaller.
+
+    The first is misled by a steep curve of few points, the second by noise that alternates.
+    """
     if len(y) < 5:
         return LEAST_NOISE
-    residual = y - centred_median(y, max(9, len(y) // 10) | 1)
-    return max(LEAST_NOISE, MAD_TO_SIGMA * float(np.median(np.abs(residual))))
+    about_level = spread(y - centred_median(y, max(9, len(y) // 10) | 1))
+    steps = np.diff(y)
+    return max(LEAST_NOISE, min(about_level, spread(steps - np.median(steps)) / math.sqrt(2)))
+
+
+def spread(residual: FloatArray) -> float:
+    """Standard deviation of a normal distribution with the same median absolute value."""
+    return MAD_TO_SIGMA * float(np.median(np.abs(residual)))

@@ -23,6 +23,10 @@ class Measure:
     missing: str = "no finite gradient norm"
 
 
+# A rise younger than this many points has not shown yet what it does to the loss.
+_LOSS_ANSWERS = 8
+
+
 def _rise(case: Case) -> Change | None:
     return None if case.shape is None else case.shape.rise
 
@@ -55,7 +59,9 @@ def points_risen(case: Case) -> float | None:
 
 def loss_gain_since_rise(case: Case) -> float | None:
     """How far the loss came since the rise began, as a share of where it was."""
-    if (rise := _rise(case)) is None or rise.decades <= 0:
+    if (rise := _rise(case)) is None or case.shape is None or rise.decades <= 0:
+        return None
+    if case.shape.points - rise.onset < _LOSS_ANSWERS:
         return None
     return loss_gain(case.run.loss, case.steps_before(rise.onset))
 
@@ -75,6 +81,13 @@ def loss_gain_since_fall(case: Case) -> float | None:
     if (fall := _fall(case)) is None or fall.decades <= 0:
         return None
     return loss_gain(case.run.loss, case.steps_before(fall.onset))
+
+
+def loss_gain_since_low(case: Case) -> float | None:
+    """How far the loss came since the fall was half done (in decades), as a share of where it was."""
+    if (fall := _fall(case)) is None or case.shape is None or fall.held_from >= case.shape.points:
+        return None
+    return loss_gain(case.run.loss, case.steps_from(fall.held_from))
 
 
 def loss_gain_overall(case: Case) -> float | None:
@@ -157,6 +170,7 @@ MEASURES: Mapping[str, Measure] = {
     "decades_fallen": Measure(decades_fallen, "decades", "fall of the end below the highest settled level"),
     "points_fallen": Measure(points_fallen, "points", "points that hold the fall"),
     "loss_gain_since_fall": Measure(loss_gain_since_fall, "share", "loss gained since the fall", "no usable loss"),
+    "loss_gain_since_low": Measure(loss_gain_since_low, "share", "loss gained since half the fall", "no usable loss"),
     "loss_gain_overall": Measure(loss_gain_overall, "share", "loss gained over the run", "no usable loss"),
     "loss_scatter": Measure(loss_scatter_overall, "share", "relative scatter of the loss", "no usable loss"),
     "typical_norm": Measure(typical_norm, "", "median of the norm"),

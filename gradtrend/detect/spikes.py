@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradtrend.detect.levels import LEAST_NOISE, MAD_TO_SIGMA, centred_median
+from gradtrend.detect.levels import LEAST_NOISE, centred_median, spread
 from gradtrend.detect.series import FloatArray
 
 # Excess over the local level that makes a point part of a spike: x4 (a level change of x4 is ordinary), in decades.
@@ -19,13 +19,16 @@ _GAP_SHARE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """Indices first..last (included) of judged points, the index of the peak, its excess in decades and in sigmas."""
+    """Indices first..last (included) of judged points, the index of the peak, its excess in decades and in sigmas, and
+    how far (decades) the peak stands above everything before the spike.
+    """
 
     first: int
     last: int
     peak: int
     decades: float
     sigmas: float
+    beyond: float
 
 
 def find_spikes(y: FloatArray) -> tuple[Spike, ...]:
@@ -38,7 +41,7 @@ def find_spikes(y: FloatArray) -> tuple[Spike, ...]:
     if n < 8:
         return ()
     excess = y - centred_median(y, max(9, n // 10) | 1)
-    sigma = max(LEAST_NOISE, MAD_TO_SIGMA * float(np.median(np.abs(excess))))
+    sigma = max(LEAST_NOISE, spread(excess))
     above = np.flatnonzero(excess > max(SPIKE_DECADES, SPIKE_SIGMAS * sigma))
     spikes = []
     for group in np.split(above, np.flatnonzero(np.diff(above) > max(1, int(_GAP_SHARE * n))) + 1):
@@ -48,5 +51,6 @@ def find_spikes(y: FloatArray) -> tuple[Spike, ...]:
         if n - 1 - last < max(3, min(last - first + 1, n // 10)):
             continue
         peak = first + int(np.argmax(excess[first : last + 1]))
-        spikes.append(Spike(first, last, peak, float(excess[peak]), float(excess[peak]) / sigma))
+        height, beyond = float(excess[peak]), float(y[peak] - y[:first].max())
+        spikes.append(Spike(first, last, peak, height, height / sigma, beyond))
     return tuple(spikes)
