@@ -1,0 +1,38 @@
+"""What a call loads, seen from a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUN = Path(__file__).parents[1] / "fixtures/runs/lightly/exploding_lr_nan/metrics.jsonl"
+NEVER = ("torch", "mlflow", "pandas", "tensorboard", "tbparse", "wandb", "scipy.stats")
+_TAIL = "import sys; print('LOADED', *sys.modules)"
+
+
+def loaded(code: str) -> set[str]:
+    """Names of the modules in memory once `code` has run."""
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{_TAIL}"], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+def _command(*words: str) -> str:
+    return f"from gradtrend.cli import main\ntry:\n    main({list(words)!r})\nexcept SystemExit: pass"
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("analyze", "--help"), ("rule", "--help")])
+def test_help_loads_neither_polars_nor_numpy(words: tuple[str, ...]) -> None:
+    assert not {"polars", "numpy", "scipy", *NEVER} & loaded(_command(*words))
+
+
+def test_the_python_package_loads_nothing_heavy() -> None:
+    assert not {"polars", "numpy", "scipy", "click", *NEVER} & loaded("import gradtrend")
+
+
+def test_analysing_json_lines_loads_only_what_it_needs() -> None:
+    modules = loaded(_command("analyze", str(RUN), "--fail-on", "never"))
+    assert "polars" in modules
+    assert not set(NEVER) & modules
