@@ -7,7 +7,7 @@ from gradtrend.model.words import Cause, Order
 from gradtrend.report.numbers import plural
 
 _ORDERS = {
-    Order.GRADIENT_FIRST: "the gradient norm first",
+    Order.GRADIENT_FIRST: "the norm first",
     Order.LOSS_FIRST: "the loss first",
     Order.SAME_STEP: "both at the same step",
     Order.GRADIENT_ONLY: "the logged loss stays finite",
@@ -25,16 +25,18 @@ _CAUSES = {
 
 def nonfinite_text(found: NonFinite) -> str:
     """One or two sentences: where NaN/inf begin, in which order, how long after the onset, and why."""
-    places = [
+    places = (
         _place("gradient norm", found.grad_first_step, found.grad_count),
         _place("loss", found.loss_first_step, found.loss_count),
-        "" if found.forward_first_step is None else f"forward pass at step {found.forward_first_step}",
-    ]
-    text = "NaN/inf: " + ", ".join(place for place in places if place)
+    )
+    parts = [place for place in places if place]
     if found.order is not None:
-        text += f" ({_ORDERS[found.order]})"
+        parts.append(_ORDERS[found.order])
+    if found.forward_first_step is not None:
+        parts.append(f"the forward pass already at batch {found.forward_first_step}")
     if found.lead_steps is not None and found.lead_steps > 0:
-        text += f", {plural(found.lead_steps, 'step')} after the onset"
+        parts.append(f"{plural(found.lead_steps, 'step')} after the onset")
+    text = f"NaN/inf: {', '.join(parts)}"
     return text + ("." if found.cause is None else f". Cause: {_CAUSES[found.cause]}.")
 
 

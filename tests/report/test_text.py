@@ -33,7 +33,7 @@ def test_the_numbers_of_the_log_are_there(exploding: RunReport) -> None:
     assert "GT101 exploding, steps 371 to 397 (confidence 0.99)" in text
     assert "measured: decades above baseline 5.5 (limit 1)" in text
     flat = " ".join(text.split())
-    assert "gradient norm from step 398 (15 points), loss from step 398 (15 points)" in flat
+    assert "gradient norm from step 398 (15 points), loss from step 398 (15 points), both at the same step" in flat
     assert "27 steps after the onset" in flat
     assert "first non-finite in module layer2.1.relu (ReLU), batch 397" in flat
     assert "metrics.jsonl (jsonl): 412 points in 4 series; skipped 1: line 413 truncated" in flat

@@ -1,0 +1,72 @@
+"""README says what is true: its commands exist, its outputs are real."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gradtrend.cli import main
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SETUP = re.search(r"^## Set up\n(.*?)^## ", README, re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    """The contents of the fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def setup_commands() -> list[str]:
+    """The lines under Set up."""
+    assert SETUP is not None
+    return [line for block in blocks("sh", SETUP[1]) for line in block.splitlines()]
+
+
+def gradtrend_calls() -> list[list[str]]:
+    """The words of every gradtrend command in README, up to a pipe or comment."""
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    calls = [re.search(r"gradtrend (.*)", line) for line in lines]
+    words = [shlex.split(found[1], comments=True) for found in calls if found]
+    return [call[: call.index("|")] if "|" in call else call for call in words]
+
+
+def test_two_commands_set_it_up() -> None:
+    analysing, testing = setup_commands()
+    assert "pip install . " in analysing
+    assert "gradtrend analyze fixtures/" in analysing
+    assert "'.[test]'" in testing
+    assert testing.endswith("pytest")
+
+
+def test_the_sample_output_is_what_the_first_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(setup_commands()[0].split(".venv/bin/gradtrend ")[1])
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0
+    assert done.output == blocks("text")[0]
+
+
+@pytest.mark.parametrize("words", gradtrend_calls(), ids=" ".join)
+def test_every_command_and_option_in_it_exists(words: list[str]) -> None:
+    command = main.commands[words[0]]
+    command.make_context(words[0], words[1:])
+
+
+def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    exec(compile(blocks("python")[0], "README.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "exploding after-explosion"
+    assert lines[1].startswith("GT101 error ")
+
+
+def test_the_exit_codes_are_those_of_the_program() -> None:
+    from gradtrend.cli.outcome import Exit
+
+    listed = re.findall(r"^\| (\d+) \| ", README, re.MULTILINE)
+    assert [int(code) for code in listed] == list(Exit)
