@@ -10,6 +10,7 @@ import click
 
 from gradtrend.cli.outcome import Exit, Policy, blamed_only, exit_code, parse_fail_on
 from gradtrend.cli.output import check_writable, complain, emit, stdout_style, write_whole
+from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.model.report import Failure, Report, RunReport
 from gradtrend.report import REPORTERS
 from gradtrend.report.escape import escape
@@ -73,7 +74,6 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
 
 
 def _analyze_all(paths: tuple[str, ...], options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    from gradtrend.errors import GradtrendError
     from gradtrend.pipeline import analyze_path
 
     runs: list[RunReport] = []
@@ -81,8 +81,10 @@ def _analyze_all(paths: tuple[str, ...], options: AnalyzeOptions) -> tuple[tuple
     for path in paths:
         try:
             found, failed = analyze_path(path, options)
-        except GradtrendError:
+        except ConfigError:
             raise
+        except GradtrendError as error:
+            found, failed = (), (Failure(path, error.message, error.hint),)
         except Exception as error:  # a bug met at one path must not lose the others
             found, failed = (
                 (),

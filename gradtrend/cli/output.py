@@ -34,14 +34,19 @@ def stdout_style() -> Style:
 
 
 def emit(text: str) -> None:
-    """Write to standard output. A reader that has closed the pipe (`| head`) is no error."""
+    """Write to standard output. A reader that has closed the pipe (`| head`) is no error.
+
+    Raises `ConfigError` where it cannot be written (a full disk).
+    """
     encoding = sys.stdout.encoding or "utf-8"
     try:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # The interpreter flushes once more at its end; give it something that takes it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise ConfigError(f"standard output cannot be written ({error.strerror or error})") from None
 
 
 def complain(message: str, hint: str | None = None) -> None:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from gradtrend.model.rule import Hold, Rule
+from gradtrend.report.escape import escape
 from gradtrend.report.json import Json
 from gradtrend.report.numbers import number
 from gradtrend.report.style import Style
@@ -19,7 +20,7 @@ def rule_table(rules: Sequence[Rule], style: Style) -> str:
     lines = []
     for rule in rules:
         severity = style.paint(f"{rule.severity:<7}", _LOOKS[rule.severity])
-        lines.append(f"{style.paint(rule.id, 'bold')}  {rule.name:<{column}}  {severity}  {rule.summary}")
+        lines.append(f"{style.paint(rule.id, 'bold')}  {rule.name:<{column}}  {severity}  {escape(rule.summary)}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -70,7 +71,7 @@ def rule_to_dict(rule: Rule) -> Json:
 
 def _wrap(text: str, style: Style, first: str = "", rest: str | None = None) -> list[str]:
     return textwrap.wrap(
-        text,
+        escape(text.replace("\n", " ")),
         style.width,
         initial_indent=first,
         subsequent_indent=first if rest is None else rest,

@@ -69,6 +69,16 @@ def test_help_into_a_closed_pipe() -> None:
     assert done.stderr == b""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_said_in_one_line(exploding: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*GRADTREND, "analyze", str(exploding)], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == ["gradtrend: standard output cannot be written (No space left on device)"]
+
+
 def test_ctrl_c_ends_quietly_with_130() -> None:
     with subprocess.Popen([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
