@@ -11,9 +11,10 @@ from gradtrend.report.json import Json, source_to_dict
 from gradtrend.report.numbers import steps
 from gradtrend.report.style import Style
 from gradtrend.report.text import source_lines
-from gradtrend.report.why import wrapped
+from gradtrend.report.why import listed, wrapped
 
 _NAME = 40  # columns for a metric's name
+_LOOKS_LIKE = ("grad", "norm")
 _HEAD = ("metric", "role", "layer", "points", "steps", "parts", "NaN/inf")
 
 
@@ -60,18 +61,27 @@ def log_text(log: RunLog, explain: Callable[[str], str], style: Style) -> str:
     lines += source_lines(log.sources, style) or ["  none"]
     rows = series_rows(log)
     lines += ["", style.paint("Series", "bold"), *_table(rows, style)]
-    reasons = [
-        line
-        for row in rows
-        if row["role"] == Role.GRAD_NORM or "norm" in row["metric"].lower() or "grad" in row["metric"].lower()
-        for line in wrapped(f"{row['metric']}: {explain(row['metric'])}", style, rest="    ")
-    ]
-    if reasons:
-        lines += ["", style.paint("Why taken as the gradient norm, or not", "bold"), *reasons]
+    lines += ["", style.paint("Why taken as the gradient norm, or not", "bold"), *_reason_lines(rows, explain, style)]
     notes = [line for note in log.notes for line in wrapped(f"{note.kind}: {note.message}", style, rest="    ")]
     if notes:
         lines += ["", style.paint("Noticed while reading", "bold"), *notes]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _reason_lines(rows: list[Json], explain: Callable[[str], str], style: Style) -> list[str]:
+    """Reasons for gradient norms and for names that look like one, the metrics of one reason together."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row["role"] == Role.GRAD_NORM or any(word in row["metric"].lower() for word in _LOOKS_LIKE):
+            reasons.setdefault(explain(row["metric"]), []).append(row["metric"])
+    lines = [
+        line
+        for reason, names in reasons.items()
+        for line in wrapped(f"{listed(names, style)}: {reason}", style, rest="    ")
+    ]
+    if not any(row["role"] == Role.GRAD_NORM for row in rows):
+        lines += wrapped("No series is taken as the gradient norm; --metric NAME names it.", style)
+    return lines
 
 
 def _table(rows: list[Json], style: Style) -> list[str]:

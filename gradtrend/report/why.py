@@ -87,15 +87,16 @@ def _subject(group: Sequence[Finding], style: Style) -> str:
         ("series", _names(f.metric for f in group)),
     ):
         if len(names) > 1:
-            return f": {plural(len(names), kind, kind.rstrip('s') + 's')}: {_listed(names, style)}"
-    return f": {len(group)} times: {_listed([steps(f.first_step, f.last_step) for f in group], style)}"
+            return f": {plural(len(names), kind, kind.rstrip('s') + 's')}: {listed(names, style)}"
+    return f": {len(group)} times: {listed([steps(f.first_step, f.last_step) for f in group], style)}"
 
 
 def _names(names: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _listed(names: Sequence[str], style: Style) -> str:
+def listed(names: Sequence[str], style: Style) -> str:
+    """The first few names, and how many more there are."""
     more = style.sign("…", "~")
     shown = ", ".join(shorten(escape(name), 30, more) for name in names[:_MAX_NAMED])
     left = len(names) - _MAX_NAMED

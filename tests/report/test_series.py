@@ -66,3 +66,13 @@ def test_the_text_says_why_a_look_alike_was_not_taken(log: RunLog) -> None:
     assert "  train_loss: because of train_loss" not in lines
     assert "  steps-go-back: Steps 1 to 2 are logged twice." in lines
     assert any("skipped 1: line 5 truncated" in line for line in lines)
+
+
+def test_a_reason_shared_by_many_is_given_once(log: RunLog) -> None:
+    lines = log_text(log, lambda metric: "has norm in its name", Style()).splitlines()
+    assert "  grad_norm, max_grad_norm: has norm in its name" in lines
+
+
+def test_a_log_without_a_gradient_norm_says_so(log: RunLog) -> None:
+    without = RunLog(log.run, log.table.filter(pl.col("role") != "grad_norm"), log.sources)
+    assert "  No series is taken as the gradient norm; --metric NAME names it." in log_text(without, explain, Style())
