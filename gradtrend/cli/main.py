@@ -6,6 +6,7 @@ import errno
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -29,6 +30,18 @@ class Program(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in their own order, not the alphabet's."""
         return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` begin with; a path in its place gets a hint."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            if Path(args[0]).exists():
+                hint = f"No such command {args[0]!r}. Did you mean 'gradtrend analyze {args[0]}'?"
+                raise click.UsageError(hint, ctx) from None
+            raise
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
         """Run a command line and exit with one of the codes of `Exit`."""
