@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from gradtrend.cli.outcome import Exit, Policy, blamed_only, exit_code, parse_fail_on
+from gradtrend.cli.outcome import Policy, blamed_only, exit_code, parse_fail_on
 from gradtrend.cli.output import check_writable, complain, emit, stdout_style, write_whole
-from gradtrend.errors import ConfigError, GradtrendError
-from gradtrend.model.report import Failure, Report, RunReport
+from gradtrend.model.report import Report
 from gradtrend.report import REPORTERS
 from gradtrend.report.escape import escape
 from gradtrend.report.style import Style
 from gradtrend.selection import rule_ids, split_list
-
-if TYPE_CHECKING:
-    from gradtrend.pipeline import AnalyzeOptions
 
 _EPILOG = """\b
 Exit codes:
@@ -66,33 +61,14 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     if given["output"]:
         check_writable(given["output"])
     names = ("metric", "loss", "lr", "source", "run_id", "rules_dir", "select", "ignore")
-    runs, failures = _analyze_all(paths, pipeline.AnalyzeOptions(**{name: given[name] for name in names}))
+    options = pipeline.AnalyzeOptions(**{name: given[name] for name in names})
+    results = [pipeline.analyze_path(path, options) for path in paths]
+    runs = tuple(run for found, _ in results for run in found)
+    failures = tuple(failure for _, failed in results for failure in failed)
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
     _deliver(report, policy, given["format_"], given["output"], given["quiet"])
     _tell_failures(report, given["format_"], given["output"], given["debug"])
     return report.exit_code
-
-
-def _analyze_all(paths: tuple[str, ...], options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    from gradtrend.pipeline import analyze_path
-
-    runs: list[RunReport] = []
-    failures: list[Failure] = []
-    for path in paths:
-        try:
-            found, failed = analyze_path(path, options)
-        except ConfigError:
-            raise
-        except GradtrendError as error:
-            found, failed = (), (Failure(path, error.message, error.hint),)
-        except Exception as error:  # a bug met at one path must not lose the others
-            found, failed = (
-                (),
-                (Failure(path, f"{type(error).__name__}: {error}", None, traceback.format_exc()),),
-            )
-        runs += found
-        failures += failed
-    return tuple(runs), tuple(failures)
 
 
 def _deliver(report: Report, policy: Policy, format_: str, output: Path | None, quiet: bool) -> None:
@@ -114,5 +90,3 @@ def _tell_failures(report: Report, format_: str, output: Path | None, debug: boo
             complain(f"{escape(failure.path)}: {escape(failure.message)}", failure.hint and escape(failure.hint))
         if failure.bug and debug:
             click.echo(failure.bug, err=True)
-    if report.exit_code == Exit.BUG and not debug:
-        complain("internal error; run again with --debug for the traceback.")

@@ -113,6 +113,5 @@ def _skipped(skipped: Skipped) -> str:
 
 
 def _failure_lines(failure: Failure, style: Style) -> list[str]:
-    label = "internal error" if failure.bug else "error"
-    lines = [f"{style.paint(escape(failure.path), 'bold')}: {style.paint(label, 'red')}: {escape(failure.message)}"]
+    lines = [f"{style.paint(escape(failure.path), 'bold')}: {style.paint('error', 'red')}: {escape(failure.message)}"]
     return lines + (wrapped(failure.hint, style) if failure.hint else [])

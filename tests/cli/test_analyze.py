@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 from gradtrend import pipeline
+from gradtrend.model.runlog import RunLog
 from gradtrend.report.json import schema
 
 Call = Callable[..., Result]
@@ -115,18 +116,18 @@ def test_a_folder_of_runs_is_judged_run_by_run(call: Call, stable: Path, short: 
 def test_a_bug_in_one_run_loses_none_of_the_others(
     call: Call, exploding: Path, stable: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = pipeline.analyze_path
+    real = pipeline.judge
 
-    def breaks(path: str, options: pipeline.AnalyzeOptions) -> Any:
-        return real(path, options) if path == str(exploding) else 1 / 0
+    def breaks(log: RunLog, *rest: Any) -> Any:
+        return real(log, *rest) if log.run == str(exploding) else 1 / 0
 
-    monkeypatch.setattr(pipeline, "analyze_path", breaks)
+    monkeypatch.setattr(pipeline, "judge", breaks)
     done = call("analyze", stable, exploding)
     assert done.exit_code == 4
     assert f"{exploding}: exploding" in done.stdout
-    assert f"{stable}: internal error: ZeroDivisionError" in done.stdout
+    assert f"{stable}: error: internal error: ZeroDivisionError" in done.stdout
+    assert "--debug" in done.stdout
     assert "Traceback" not in done.output
-    assert "--debug" in done.stderr
     assert "Traceback" in call("analyze", stable, exploding, "--debug").stderr
 
 

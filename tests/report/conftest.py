@@ -120,6 +120,6 @@ def report(exploding: RunReport, stable: RunReport, layered: RunReport, unjudged
     """All of them, a path that could not be read, and one that met a bug."""
     failures = (
         Failure("out/other", "no such path", "Check the spelling."),
-        Failure("out/bug", "ValueError: odd", None, "Traceback (most recent call last): ..."),
+        Failure("out/bug", "internal error: ValueError: odd", None, "Traceback (most recent call last): ..."),
     )
     return Report(1, (exploding, stable, layered, unjudged), failures)

@@ -72,7 +72,7 @@ def test_several_runs_end_in_a_summary_and_stable_ones_take_one_line(report: Rep
     )
     assert sum(line.startswith("runs/ok: stable (confidence 0.97)") for line in lines) == 1
     assert "out/other: error: no such path\n  Check the spelling.\n" in text
-    assert "out/bug: internal error: ValueError: odd\n" in text
+    assert "out/bug: error: internal error: ValueError: odd\n" in text
 
 
 def test_one_run_has_no_summary(stable: RunReport) -> None:
