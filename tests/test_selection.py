@@ -8,7 +8,7 @@ from gradtrend.model.words import Severity
 from gradtrend.selection import near, rule_ids, split_list
 
 RULES = tuple(
-    Rule(rule_id, name, Severity.ERROR, "", "", "")
+    Rule(rule_id, name, Severity.ERROR, "", "")
     for rule_id, name in (
         ("GT101", "exploding"),
         ("GT102", "vanishing"),

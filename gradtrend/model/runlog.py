@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from gradtrend.model.capture import Capture, OverflowReport
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import polars as pl
 
 
@@ -94,6 +93,8 @@ def rows_that_count(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     A row counts when its step is below every later step: each step once, with its last value, and nothing of what an
     earlier segment logged beyond the point from which a later one went on.
     """
+    import numpy as np
+
     counts = np.ones(len(steps), dtype=bool)
     counts[:-1] = steps[:-1] < np.minimum.accumulate(steps[::-1])[::-1][1:]
     return counts

@@ -9,9 +9,9 @@ from gradtrend.model.rule import Rule
 from gradtrend.model.words import Severity, Verdict
 
 RULES = (
-    Rule("GT101", "exploding", Severity.ERROR, "", "", ""),
-    Rule("GT104", "drift", Severity.WARNING, "", "", ""),
-    Rule("GT501", "post-clip", Severity.INFO, "", "", ""),
+    Rule("GT101", "exploding", Severity.ERROR, "", ""),
+    Rule("GT104", "drift", Severity.WARNING, "", ""),
+    Rule("GT501", "post-clip", Severity.INFO, "", ""),
 )
 MISSING = Failure("x", "no such path")
 BUG = Failure("x", "ValueError", None, "Traceback")

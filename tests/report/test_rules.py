@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gradtrend.model.rule import Action, Condition, Rule
+from gradtrend.model.rule import Action, Condition, Hold, Rule
 from gradtrend.model.words import Severity, Trend
 from gradtrend.report.rules import rule_page, rule_table, rule_to_dict
 from gradtrend.report.style import Style
@@ -10,18 +10,16 @@ RULE = Rule(
     "exploding",
     Severity.ERROR,
     "The norm climbs and does not come back.",
-    "First paragraph.\n\nSecond paragraph.",
     "It rises.",
-    role="grad_norm",
+    help="First paragraph.\n\nSecond paragraph.",
     trend=Trend.EXPLODING,
     when=(Condition("decades_above_baseline", "Healthy runs stay below 0.6.", above=1.0),),
-    hold=("fraction", 0.95),
+    hold=Hold(fraction=0.95),
     unless=("GT103",),
     actions=(Action("Lower the learning rate.", "lr_warming_up", {"lightly-train": "Lower model_args.lr."}),),
-    limits={"min_points": 3.0},
     blind="Growth by less than a decade.",
 )
-OTHER = Rule("GT504", "too-short", Severity.WARNING, "Too few points.", "", "", note="too-short", hold=("until", "end"))
+OTHER = Rule("GT504", "too-short", Severity.WARNING, "Too few points.", "", note="too-short", hold=Hold(points=3))
 
 
 def test_the_table_has_one_line_a_rule() -> None:
@@ -40,8 +38,7 @@ def test_a_page_shows_limits_reasons_blind_spots_and_actions() -> None:
         "  grad_norm series, the run's total",
         "  - decades above baseline is above 1",
         "    why: Healthy runs stay below 0.6.",
-        "  - and holds for 95 % of the points",
-        "  min_points = 3",
+        "  - and holds to the end, for at least 95 % of the points",
         "  GT103",
         "  Growth by less than a decade.",
         "  - Lower the learning rate. [first when: lr warming up]",
@@ -52,7 +49,7 @@ def test_a_page_shows_limits_reasons_blind_spots_and_actions() -> None:
 def test_a_page_leaves_out_what_a_rule_has_not() -> None:
     text = rule_page(OTHER, Style())
     assert "noticed while reading: too-short" in text
-    assert "until the end of the log" in text
+    assert "for at least 3 points" in text
     for title in ("What it means", "Silenced by", "Does not see", "Next actions"):
         assert title not in text
 
@@ -60,8 +57,13 @@ def test_a_page_leaves_out_what_a_rule_has_not() -> None:
 def test_as_dicts_in_the_words_of_the_rule_files() -> None:
     found = rule_to_dict(RULE)
     assert found["when"] == [
-        {"measure": "decades_above_baseline", "above": 1.0, "below": None, "why": "Healthy runs stay below 0.6."}
+        {
+            "measure": "decades_above_baseline",
+            "above": 1.0,
+            "below": None,
+            "case": None,
+            "why": "Healthy runs stay below 0.6.",
+        }
     ]
-    assert found["hold"] == {"fraction": 0.95}
+    assert found["hold"] == {"points": None, "fraction": 0.95}
     assert found["actions"][0]["text_for"] == {"lightly-train": "Lower model_args.lr."}
-    assert found["limits"] == {"min_points": 3.0}
