@@ -19,6 +19,7 @@ from gradtrend.ingest.roles import name_metric
 from gradtrend.model.report import Failure, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
+from gradtrend.selection import rule_ids, without
 
 _T = TypeVar("_T")
 
@@ -40,10 +41,12 @@ class AnalyzeOptions:
 def analyze_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
     """Judge the run, or the runs, at `path`. A run that fails in any way loses none of the others.
 
-    Raises ConfigError for rule files that cannot be used.
+    Raises ConfigError for rule files that cannot be used, and for rules or a source that do not exist.
     """
     rules = load_rules(options.rules_dir)
-    return _each(path, options, lambda log: judge(log, rules))
+    selected = rule_ids(options.select, rules, "--select")
+    ignored = rule_ids(options.ignore, rules, "--ignore")
+    return _each(path, options, lambda log: without(judge(log, rules), selected, ignored))
 
 
 def read_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
@@ -69,6 +72,9 @@ def _each(
 
 
 def _loaders(path: str, options: AnalyzeOptions, failures: list[Failure]) -> Iterator[tuple[str, Callable[[], RunLog]]]:
+    if options.source not in source_names():
+        known = ", ".join(source_names())
+        raise ConfigError(f"--source: no format {options.source!r}", f"Known: {known}.")
     choice = Choice(options.metric, options.loss, options.lr)
     read_options = ReadOptions(options.run_id)
 

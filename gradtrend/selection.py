@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from gradtrend.errors import ConfigError
+from gradtrend.model.report import RunReport
 from gradtrend.model.rule import Rule
 
 
@@ -25,6 +27,12 @@ def rule_ids(words: Sequence[str], rules: Sequence[Rule], option: str) -> frozen
         names = ", ".join(repr(word) for word in unknown)
         raise ConfigError(f"{option}: no rule {names}", near(unknown[0], rules))
     return frozenset(rule_id for ids in found.values() for rule_id in ids)
+
+
+def without(run: RunReport, selected: frozenset[str], ignored: frozenset[str]) -> RunReport:
+    """The run with the selected findings only (all where none is selected) less the ignored. The verdict stays."""
+    kept = (f for f in run.findings if (not selected or f.rule in selected) and f.rule not in ignored)
+    return replace(run, findings=tuple(kept))
 
 
 def near(word: str, rules: Sequence[Rule], also: Sequence[str] = ()) -> str:

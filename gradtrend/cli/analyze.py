@@ -13,7 +13,7 @@ from gradtrend.model.report import Report
 from gradtrend.report import REPORTERS
 from gradtrend.report.escape import escape
 from gradtrend.report.style import Style
-from gradtrend.selection import rule_ids, split_list
+from gradtrend.selection import split_list
 
 _EPILOG = """\b
 Exit codes:
@@ -54,9 +54,7 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     from gradtrend import pipeline
 
     rules = pipeline.load_rules(given["rules_dir"])
-    for option in ("select", "ignore"):
-        given[option] = split_list(given[option])
-        rule_ids(given[option], rules, f"--{option}")
+    given |= {option: split_list(given[option]) for option in ("select", "ignore")}
     policy = Policy(*parse_fail_on(given["fail_on"], rules), given["allow_undetermined"])
     if given["output"]:
         check_writable(given["output"])
