@@ -16,8 +16,8 @@ LEAST_NOISE = 0.01
 
 
 def window_of(points: int) -> int:
-    """How many points make a level: a tenth of the run, at least 3, at most half of a very short log."""
-    return max(1, min(max(3, points // 10), points // 2))
+    """How many points make a level: a tenth of the run, at least 3, but at most a quarter of a short log."""
+    return max(1, min(max(3, points // 10), points // 4))
 
 
 def end_window(points: int) -> int:

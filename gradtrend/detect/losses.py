@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from gradtrend.detect.levels import end_window
-from gradtrend.detect.series import BoolArray, Series
+from gradtrend.detect.levels import end_window, spread
+from gradtrend.detect.series import BoolArray, FloatArray, IntArray, Series
+
+# A change of the loss within this many standard errors of the two levels compared is its scatter, not progress.
+_GAIN_SIGMAS = 3.0
 
 
 def pick_loss(losses: tuple[Series, ...]) -> Series | None:
@@ -31,34 +36,32 @@ def without_masked(loss: Series, norm: Series) -> Series:
     return Series(loss.metric, loss.role, loss.layer, loss.steps, np.where(masked, np.nan, loss.values))
 
 
-def loss_level(loss: Series, first_step: int, last_step: int, at_least: int = 3) -> float | None:
-    """Median of the finite loss at steps first..last, widened to `at_least` points where fewer lie there."""
-    finite = loss.finite
-    steps, values = loss.steps[finite], loss.values[finite]
-    if not len(steps):
-        return None
-    a, b = np.searchsorted(steps, [first_step, last_step + 1])
-    while b - a < min(at_least, len(steps)):
+def _around(steps: IntArray, values: FloatArray, first_step: int, last_step: int) -> FloatArray:
+    """The values at steps first..last, and the nearest ones where fewer than three lie there."""
+    a, b = (int(i) for i in np.searchsorted(steps, [first_step, last_step + 1]))
+    while b - a < min(3, len(steps)):
         a, b = max(0, a - 1), min(len(steps), b + 1)
-    return float(np.median(values[a:b]))
+    return values[a:b]
 
 
 def loss_gain(loss: Series | None, since: tuple[int, int]) -> float | None:
     """How far the loss came from the steps `since` to the end of the run, as a share of where it was.
 
-    1 is "to zero", 0 "nothing", below 0 "worse". None without a loss, or where it is not positive throughout: then
-    it is a difference of terms (RL, GANs, log densities) and says nothing of progress.
+    1 is "to zero", 0 "nothing that its own scatter would not give", below 0 "worse". None without a loss, or where it
+    is not positive throughout: then it is a difference of terms (RL, GANs, log densities) and says nothing of progress.
     """
     if loss is None or not loss.finite.any():
         return None
-    finite = loss.values[loss.finite]
-    if finite.min() < 0 or (finite > 0).mean() < 0.5:
+    steps, values = loss.steps[loss.finite], loss.values[loss.finite]
+    if values.min() < 0 or (values > 0).mean() < 0.5:
         return None
-    before = loss_level(loss, *since)
-    after = float(np.median(finite[-end_window(len(finite)) :]))
-    if before is None or before <= 0:
-        return None
-    return (before - after) / before
+    before = _around(steps, values, *since)
+    after = values[-end_window(len(values)) :]
+    gained = float(np.median(before) - np.median(after))
+    scatter = spread(np.diff(values)) / math.sqrt(2) * math.sqrt(1 / len(before) + 1 / len(after))
+    if abs(gained) < _GAIN_SIGMAS * scatter:
+        return 0.0
+    return gained / float(np.median(before))
 
 
 def loss_scatter(loss: Series | None) -> float | None:

@@ -13,11 +13,13 @@ from gradtrend.ingest.captures import find_captures
 from gradtrend.ingest.discover import RunFiles
 from gradtrend.ingest.merge import merge
 from gradtrend.ingest.overflow_reports import find_overflow_reports
-from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
 from gradtrend.ingest.roles import assign_roles
 from gradtrend.ingest.settings import merge_settings, settings_of
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 from gradtrend.model.words import Role
+
+_HELD_OUT_FOLDERS = frozenset({"val", "valid", "validation", "eval", "evaluation", "test"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def load_run(run: RunFiles, options: ReadOptions, choice: Choice) -> RunLog:
     captures, reports = find_captures(run.folder), find_overflow_reports(run.folder)
     if not readings and not captures and not reports:
         raise errors[0] if errors else _nothing_in(run)
-    numbered = [_with_row_numbers(reading) for reading in readings]
+    numbered = [_with_row_numbers(_named_by_folder(reading, run)) for reading in readings]
     names = {str(name) for reading in numbered for name in reading.table["metric"].unique()}
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
@@ -75,29 +77,54 @@ def _nothing_in(run: RunFiles) -> InputError:
     )
 
 
+def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
+    """Put into the metric names what only the sub-folder says.
+
+    `SummaryWriter.add_scalars("grads", {"fc": ...})` writes the tag `grads` in a folder `grads_fc`; Keras writes the
+    same tags in `train/` and `validation/`.
+    """
+    folder = reading.path.parent.name
+    if not reading.path.is_relative_to(run.folder) or reading.path.parent == run.folder:
+        return reading
+    tags = [str(tag) for tag in reading.table["metric"].unique()]
+    stem = tags[0].replace("/", "_").replace(" ", "_") + "_" if len(tags) == 1 else ""
+    if len(tags) == 1 and folder.startswith(stem) and len(folder) > len(stem):
+        name = pl.lit(f"{tags[0]}/{folder.removeprefix(stem)}")
+    elif folder.lower() in _HELD_OUT_FOLDERS:
+        name = pl.lit("val/") + pl.col("metric")
+    else:
+        return reading
+    return replace(reading, table=reading.table.with_columns(name.alias("metric")))
+
+
 def _with_row_numbers(reading: Reading) -> Reading:
     """Give steps to a log that has none: its rows are numbered from 0, and a note says so.
 
     Where some rows have a step, those without one are left out; a row of loss or gradient norm lost so is counted.
     """
     table = reading.table
-    missing = table["step"].null_count()
-    if not missing:
+    if not table["step"].null_count():
         return reading
-    if missing < table.height:
-        lost = table.filter(pl.col("step").is_null()).select("metric", "line").unique(maintain_order=True)
-        judged = lost.filter(pl.col("metric").is_in([m for m in lost["metric"].unique() if _is_judged(m)]))
-        skipped = tuple(Skipped("a row without a step", line=line) for line in judged["line"].unique().sort().head(100))
-        return replace(
-            reading,
-            table=table.filter(pl.col("step").is_not_null()),
-            skipped=(*reading.skipped, *skipped)[:100],
-            skipped_count=reading.skipped_count + judged["line"].n_unique(),
-        )
-    position = pl.col("line") if table["line"].null_count() == 0 else pl.int_range(pl.len()).over("metric")
-    numbered = table.with_columns((position.rank("dense").cast(pl.Int64) - 1).alias("step"))
+    without = pl.col("step").is_null().all().over("metric")
+    stepless = table.filter(without & pl.col("metric").map_elements(_is_judged, return_dtype=pl.Boolean))
+    if stepless.height or table["step"].null_count() == table.height:
+        return _numbered(reading, table.filter(without), table.filter(~without & pl.col("step").is_not_null()))
+    lost = table.filter(pl.col("step").is_null() & pl.col("metric").map_elements(_is_judged, return_dtype=pl.Boolean))
+    lines = lost["line"].unique().sort()
+    return replace(
+        reading,
+        table=table.filter(pl.col("step").is_not_null()),
+        skipped=(*reading.skipped, *(Skipped("a row without a step", line=line) for line in lines))[:MAX_SKIPPED_KEPT],
+        skipped_count=reading.skipped_count + len(lines),
+    )
+
+
+def _numbered(reading: Reading, stepless: pl.DataFrame, stepped: pl.DataFrame) -> Reading:
+    """Steps from row numbers for the metrics that never have one."""
+    position = pl.col("line") if stepless["line"].null_count() == 0 else pl.int_range(pl.len()).over("metric")
+    numbered = stepless.with_columns((position.rank("dense").cast(pl.Int64) - 1).alias("step"))
     note = Note("no-steps", f"{reading.path.name} logs no step: its rows are numbered from 0")
-    return replace(reading, table=numbered, notes=(*reading.notes, note))
+    return replace(reading, table=pl.concat([numbered, stepped]), notes=(*reading.notes, note))
 
 
 def _is_judged(metric: str) -> bool:

@@ -29,6 +29,7 @@ TABLE_SCHEMA = pl.Schema(
 _TOLERANCE = 0.01
 # Share of common steps that must differ before it is called a disagreement: loggers differ in averaging on a few rows.
 _DISAGREE = 0.05
+_FLOAT64_DIGITS = 17  # text that prints more keeps no more
 _CHECKED_ROLES = (Role.GRAD_NORM, Role.LOSS, Role.LR)
 
 
@@ -60,7 +61,7 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
     best: list[Track] = []
     notes: list[Note] = []
     for tracks in candidates.values():
-        ranked = sorted(tracks, key=lambda t: (t.points, t.digits), reverse=True)
+        ranked = sorted(tracks, key=lambda t: (t.points, min(t.digits, _FLOAT64_DIGITS)), reverse=True)
         best.append(ranked[0])
         if namings[ranked[0].metric].role in _CHECKED_ROLES:
             notes += [note for other in ranked[1:] if (note := _cross_check(ranked[0], other)) is not None]

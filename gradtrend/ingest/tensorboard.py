@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,7 +47,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         path=path,
         table=table_of(columns),
         digits=min((column.slot.digits for column in columns), default=7),
-        started=first_time(data, records),
+        started=time_in_name(path) or first_time(data, records),
         skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
         skipped_count=len(skipped),
     )
@@ -84,6 +85,12 @@ def table_of(columns: list[Column]) -> pl.DataFrame:
         },
         schema=READING_SCHEMA,
     )
+
+
+def time_in_name(path: Path) -> float | None:
+    """When the writer opened the file, as TensorBoard's name for it says; copying a log keeps it."""
+    match = re.search(re.escape(NAME_PART) + r"\.?(\d{9,11})\b", path.name)
+    return float(match.group(1)) if match else None
 
 
 def first_time(data: Bytes, records: Records) -> float | None:

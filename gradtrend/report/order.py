@@ -8,10 +8,10 @@ from gradtrend.model.report import Finding
 
 
 def by_weight(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings by severity, then confidence, then first step (unknown steps last)."""
+    """Findings by severity, then rule (the trend before what follows from it), then first step (unknown steps last)."""
     return sorted(findings, key=_weight)
 
 
-def _weight(finding: Finding) -> tuple[int, float, bool, int]:
+def _weight(finding: Finding) -> tuple[int, str, bool, int]:
     first = finding.first_step
-    return -finding.severity.rank, -finding.confidence, first is None, first or 0
+    return -finding.severity.rank, finding.rule, first is None, first or 0
