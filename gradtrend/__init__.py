@@ -69,7 +69,8 @@ def analyze(
     for failure in failures:
         if failure.bug:
             raise RuntimeError(f"{failure.path}: {failure.message}\n{failure.bug}")
-        raise InputError(f"{failure.path}: {failure.message}", failure.hint)
+        message = failure.message.removeprefix(f"{failure.path}: ")
+        raise InputError(f"{failure.path}: {message}", failure.hint)
     if not runs:
         raise InputError(f"{fspath(path)}: no run found")
     if len(runs) > 1:

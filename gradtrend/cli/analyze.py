@@ -13,6 +13,7 @@ from gradtrend.model.report import Report
 from gradtrend.report import REPORTERS
 from gradtrend.report.escape import escape
 from gradtrend.report.style import Style
+from gradtrend.report.text import failure_message
 from gradtrend.selection import split_list
 
 _EPILOG = """\b
@@ -85,6 +86,8 @@ def _tell_failures(report: Report, format_: str, output: Path | None, debug: boo
     """Failures on standard error too, unless standard output has just shown them to a person."""
     for failure in report.failures:
         if output or format_ != "text":
-            complain(f"{escape(failure.path)}: {escape(failure.message)}", failure.hint and escape(failure.hint))
+            complain(
+                f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint)
+            )
         if failure.bug and debug:
             click.echo(failure.bug, err=True)

@@ -11,6 +11,7 @@ from gradtrend.cli.output import complain, emit, stdout_style
 from gradtrend.report.escape import escape
 from gradtrend.report.json import strict_json
 from gradtrend.report.series import log_text, log_to_dict
+from gradtrend.report.text import failure_message
 
 
 @click.command(short_help="List what was found: sources, metrics, roles, skipped lines.")
@@ -33,7 +34,7 @@ def series(path: str, format_: str, debug: bool, **given: Any) -> int:
         style = stdout_style()
         emit("\n".join(log_text(log, pipeline.explain_role, style) for log in logs))
     for failure in failures:
-        complain(f"{escape(failure.path)}: {escape(failure.message)}", failure.hint and escape(failure.hint))
+        complain(f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint))
         if failure.bug and debug:
             click.echo(failure.bug, err=True)
     if any(failure.bug for failure in failures):

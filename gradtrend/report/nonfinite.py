@@ -33,7 +33,7 @@ def nonfinite_text(found: NonFinite) -> str:
     if found.order is not None:
         parts.append(_ORDERS[found.order])
     if found.forward_first_step is not None:
-        parts.append(f"the forward pass already at batch {found.forward_first_step}")
+        parts.append(f"forward pass from batch {found.forward_first_step}")
     if found.lead_steps is not None and found.lead_steps > 0:
         parts.append(f"{plural(found.lead_steps, 'step')} after the onset")
     text = f"NaN/inf: {', '.join(parts)}"

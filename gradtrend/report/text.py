@@ -24,6 +24,7 @@ _LOOKS = {
     Verdict.UNDETERMINED: "yellow",
 }
 _MAX_SKIPPED = 3
+_MAX_SOURCES = 5
 _SHORT_CURVE = 24  # columns of the sparkline beside a run that needs no block
 
 
@@ -65,7 +66,7 @@ def _block(run: RunReport, style: Style, several: bool) -> list[str]:
         ("", curve_lines(run, style)),
         ("Why", why_lines(run, style)),
         ("Next", next_lines(run, style)),
-        ("Read", source_lines(run.sources, style)),
+        ("", _read_lines(run.sources, style)),
     ):
         if part:
             lines += ["", *([style.paint(title, "bold")] if title else []), *part]
@@ -97,6 +98,15 @@ def source_lines(sources: Sequence[Source], style: Style) -> list[str]:
     return [style.paint(line, "dim") for line in lines]
 
 
+def _read_lines(sources: Sequence[Source], style: Style) -> list[str]:
+    """Which logs a run was read from, the damaged ones first, in as few lines as possible."""
+    ranked = sorted(sources, key=lambda source: not source.skipped_count)
+    shown = [f"{source.path} ({source.format}{_skipped_text(source)})" for source in ranked[:_MAX_SOURCES]]
+    left = len(ranked) - len(shown)
+    text = "Read: " + ", ".join(shown) + (f", and {plural(left, 'more log')}" if left else "")
+    return [style.paint(line, "dim") for line in wrapped(text, style, "", "  ")] if shown else []
+
+
 def _skipped_text(source: Source) -> str:
     count = max(source.skipped_count, len(source.skipped))
     if not count:
@@ -112,6 +122,12 @@ def _skipped(skipped: Skipped) -> str:
     return skipped.reason if skipped.offset is None else f"byte {skipped.offset} {skipped.reason}"
 
 
+def failure_message(failure: Failure) -> str:
+    """The message without the path that may stand before it."""
+    return failure.message.removeprefix(f"{failure.path}: ")
+
+
 def _failure_lines(failure: Failure, style: Style) -> list[str]:
-    lines = [f"{style.paint(escape(failure.path), 'bold')}: {style.paint('error', 'red')}: {escape(failure.message)}"]
+    path, message = style.paint(escape(failure.path), "bold"), escape(failure_message(failure))
+    lines = [f"{path}: {style.paint('error', 'red')}: {message}"]
     return lines + (wrapped(failure.hint, style) if failure.hint else [])

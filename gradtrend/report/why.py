@@ -23,7 +23,7 @@ _LOOKS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cya
 
 def why_lines(run: RunReport, style: Style) -> list[str]:
     """The findings, weightiest first, then how NaN/inf are tied to the loss, then evidence under `debug/`."""
-    groups = grouped(run.findings)
+    groups = grouped(run)
     lines = [line for group in groups[:_MAX_GROUPS] for line in _group_lines(group, style)]
     if len(groups) > _MAX_GROUPS:
         left = sum(len(group) for group in groups[_MAX_GROUPS:])
@@ -37,7 +37,7 @@ def why_lines(run: RunReport, style: Style) -> list[str]:
 
 def next_lines(run: RunReport, style: Style) -> list[str]:
     """The next actions, numbered, each once; those of mere notes only where there are no others."""
-    groups = grouped(run.findings)
+    groups = grouped(run)
     serious = [g for g in groups if g[0].severity is not Severity.INFO]
     actions = list(dict.fromkeys(text for group in serious or groups for text in group[0].actions))
     lines = []
@@ -48,12 +48,13 @@ def next_lines(run: RunReport, style: Style) -> list[str]:
     return lines
 
 
-def grouped(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings of one rule together, groups and members weightiest first."""
+def grouped(run: RunReport) -> list[list[Finding]]:
+    """The findings of one rule together: the rules that gave the verdict first, then the weightiest."""
     groups: dict[str, list[Finding]] = {}
-    for finding in by_weight(findings):
+    for finding in by_weight(run.findings):
         groups.setdefault(finding.rule, []).append(finding)
-    return list(groups.values())
+    verdict = run.verdict.value
+    return sorted(groups.values(), key=lambda group: group[0].name not in (verdict, f"{verdict}-layer"))
 
 
 def wrapped(text: str, style: Style, first: str = "  ", rest: str = "  ") -> list[str]:
@@ -69,8 +70,8 @@ def _group_lines(group: Sequence[Finding], style: Style) -> list[str]:
     head = f"  {severity} {style.paint(f'{top.rule} {escape(top.name)}', 'bold')}"
     subject = _subject(group, style)
     lines = [f"{head}{subject}"]
-    message = top.message if len(group) == 1 else f"e.g. {top.message}"
-    lines += wrapped(message, style, "    ", "    ")
+    for message in _messages(group):
+        lines += wrapped(message, style, "    ", "    ")
     if top.severity is not Severity.INFO:
         lines += [style.paint(line, "dim") for line in _evidence_lines(top, style)]
     return lines
@@ -88,7 +89,17 @@ def _subject(group: Sequence[Finding], style: Style) -> str:
     ):
         if len(names) > 1:
             return f": {plural(len(names), kind, kind.rstrip('s') + 's')}: {listed(names, style)}"
-    return f": {len(group)} times: {listed([steps(f.first_step, f.last_step) for f in group], style)}"
+    places = _names(steps(f.first_step, f.last_step) for f in group)
+    return f": {len(group)} times" + (f": {listed(places, style)}" if places else "")
+
+
+def _messages(group: Sequence[Finding]) -> list[str]:
+    """The weightiest message for all; each one where nothing else tells the findings of a group apart."""
+    if len(group) == 1:
+        return [group[0].message]
+    if any(f.layer or f.metric or f.first_step is not None for f in group):
+        return [f"e.g. {group[0].message}"]
+    return _names(f.message for f in group)[:_MAX_NAMED]
 
 
 def _names(names: Iterable[str | None]) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradtrend.model.report import Failure, Report, RunReport
+from gradtrend.model.report import Failure, Finding, Report, RunReport
 from gradtrend.model.runlog import Skipped, Source
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.report import REPORTERS
@@ -22,7 +22,8 @@ def _text(*runs: RunReport, failures: tuple[Failure, ...] = (), style: Style | N
 def test_verdict_why_next_in_this_order_on_one_screen(exploding: RunReport) -> None:
     lines = _text(exploding).splitlines()
     assert lines[0] == "out/run: exploding (confidence 0.99)"
-    assert lines.index("Why") < lines.index("Next") < lines.index("Read")
+    assert lines.index("Why") < lines.index("Next") < len(lines) - 1
+    assert lines[-1].startswith("Read: ")
     assert len(lines) <= 40
     assert max(map(len, lines)) <= Style().width
 
@@ -36,7 +37,7 @@ def test_the_numbers_of_the_log_are_there(exploding: RunReport) -> None:
     assert "gradient norm from step 398 (15 points), loss from step 398 (15 points), both at the same step" in flat
     assert "27 steps after the onset" in flat
     assert "first non-finite in module layer2.1.relu (ReLU), batch 397" in flat
-    assert "metrics.jsonl (jsonl): 412 points in 4 series; skipped 1: line 413 truncated" in flat
+    assert "Read: metrics.jsonl (jsonl; skipped 1: line 413 truncated)" in flat
 
 
 def test_the_curve_marks_nan_and_inf(exploding: RunReport) -> None:
@@ -50,11 +51,30 @@ def test_errors_come_before_notes_and_only_they_give_actions(exploding: RunRepor
     assert "  1. Lower the learning rate.\n  2. Clip the norm.\n" in text
 
 
+def test_the_finding_that_gave_the_verdict_is_told_first(exploding: RunReport) -> None:
+    surer = replace(exploding.findings[1], rule="GT201", name="nan-collapse", confidence=1.0, actions=("Re-run.",))
+    text = _text(replace(exploding, findings=(*exploding.findings, surer)))
+    assert text.index("GT101") < text.index("GT201")
+    assert "  1. Lower the learning rate.\n  2. Clip the norm.\n  3. Re-run.\n" in text
+
+
 def test_layers_of_one_rule_stand_together(layered: RunReport) -> None:
     text = _text(layered)
     assert "GT401 vanishing-layer: 9 layers: 0_weight, 1_weight, 2_weight, 3_weight … (+5)" in text
     assert text.count("GT401") == 1
     assert text.count("Check the activation.") == 1
+
+
+def test_findings_without_a_place_are_all_told(exploding: RunReport) -> None:
+    notes = tuple(
+        Finding("GT510", "damaged-log", Severity.INFO, 0.9, text) for text in ("a.jsonl is cut.", "b.jsonl is cut.")
+    )
+    text = _text(replace(exploding, findings=notes))
+    assert "GT510 damaged-log: 2 times\n    a.jsonl is cut.\n    b.jsonl is cut.\n" in text
+
+
+def test_a_path_is_not_named_twice() -> None:
+    assert _text(failures=(Failure("out/x", "out/x: no such path"),)) == "out/x: error: no such path\n"
 
 
 def test_could_not_judge_says_what_was_missing_and_what_to_log(unjudged: RunReport) -> None:
