@@ -11,6 +11,7 @@ from gradtrend.detect.series import BoolArray, FloatArray, IntArray, Series
 
 # A change of the loss within this many standard errors of the two levels compared is its scatter, not progress.
 _GAIN_SIGMAS = 3.0
+_MEDIAN_ERROR = 1.253  # standard error of a median over that of a mean, normal distribution: sqrt(pi / 2)
 
 
 def pick_loss(losses: tuple[Series, ...]) -> Series | None:
@@ -58,8 +59,8 @@ def loss_gain(loss: Series | None, since: tuple[int, int]) -> float | None:
     before = _around(steps, values, *since)
     after = values[-end_window(len(values)) :]
     gained = float(np.median(before) - np.median(after))
-    scatter = spread(np.diff(values)) / math.sqrt(2) * math.sqrt(1 / len(before) + 1 / len(after))
-    if abs(gained) < _GAIN_SIGMAS * scatter:
+    error = _MEDIAN_ERROR * spread(np.diff(values)) / math.sqrt(2) * math.sqrt(1 / len(before) + 1 / len(after))
+    if abs(gained) < _GAIN_SIGMAS * error:
         return 0.0
     return gained / float(np.median(before))
 
