@@ -1,4 +1,7 @@
-"""README says what is true: its commands exist, its outputs are real."""
+"""README says what is true: its commands exist, its outputs are real.
+
+Where the output has changed on purpose, `python -m tests.test_readme` writes the new one into README.
+"""
 
 from __future__ import annotations
 
@@ -70,3 +73,8 @@ def test_the_exit_codes_are_those_of_the_program() -> None:
 
     listed = re.findall(r"^\| (\d+) \| ", README, re.MULTILINE)
     assert [int(code) for code in listed] == list(Exit)
+
+
+if __name__ == "__main__":  # writes the present output into README
+    shown = CliRunner().invoke(main, shlex.split(setup_commands()[0].split(".venv/bin/gradtrend ")[1])).output
+    (ROOT / "README.md").write_text(README.replace(blocks("text")[0], shown, 1), encoding="utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from gradtrend.model.rule import Hold, Rule
+from gradtrend.model.rule import Condition, Hold, Rule
 from gradtrend.report.escape import escape
 from gradtrend.report.json import Json
 from gradtrend.report.numbers import number
@@ -35,7 +35,7 @@ def rule_page(rule: Rule, style: Style) -> str:
         ("Silenced by", _wrap(", ".join(rule.unless), style, "  ")),
         ("Does not see", _paragraphs(rule.blind, style)),
         (
-            "Next actions",
+            "Next actions, what stands in braces filled in from the run",
             [line for action in rule.actions for line in _action(action.text, action.when, style)],
         ),
     )
@@ -56,9 +56,7 @@ def rule_to_dict(rule: Rule) -> Json:
         "message": rule.message,
         "trend": rule.trend,
         "select": {"role": rule.role, "scope": rule.scope, "note": rule.note},
-        "when": [
-            {"measure": c.measure, "above": c.above, "below": c.below, "case": c.case, "why": c.why} for c in rule.when
-        ],
+        "when": [_condition_to_dict(condition) for condition in rule.when],
         "hold": {"points": rule.hold.points, "fraction": rule.hold.fraction},
         "unless": list(rule.unless),
         "forbids_verdict": rule.forbids_verdict,
@@ -66,6 +64,17 @@ def rule_to_dict(rule: Rule) -> Json:
         "actions": [
             {"text": action.text, "when": action.when, "text_for": dict(action.text_for)} for action in rule.actions
         ],
+    }
+
+
+def _condition_to_dict(condition: Condition) -> Json:
+    return {
+        "measure": condition.measure,
+        "above": condition.above,
+        "below": condition.below,
+        "case": condition.case,
+        "missing": condition.missing,
+        "why": condition.why,
     }
 
 
@@ -93,16 +102,20 @@ def _target(rule: Rule) -> str:
 
 
 def _conditions(rule: Rule, style: Style) -> list[str]:
-    lines = []
-    for condition in rule.when:
-        side = "above" if condition.above is not None else "below"
-        alternative = f"{condition.case}: " if condition.case else ""
-        limit = f"{alternative}{condition.measure.replace('_', ' ')} is {side} {number(condition.limit)}"
-        lines += _wrap(limit, style, "  - ", "    ")
-        lines += [style.paint(line, "dim") for line in _wrap(f"why: {condition.why}", style, "    ")]
+    """The conditions that must all hold, then the groups of which one must hold as a whole."""
+    lines = [line for condition in rule.when if not condition.case for line in _condition(condition, style)]
     if (held := _hold(rule.hold)) is not None:
-        lines += _wrap(f"and holds to the end, for {held}", style, "  - ", "    ")
+        lines += _wrap(f"the change holds to the end, for {held}", style, "  - ", "    ")
+    for place, case in enumerate(dict.fromkeys(c.case for c in rule.when if c.case)):
+        lines.append(f'  {"or" if place else "and"} all of "{escape(case)}":')
+        lines += [line for condition in rule.when if condition.case == case for line in _condition(condition, style)]
     return lines
+
+
+def _condition(condition: Condition, style: Style) -> list[str]:
+    side = "above" if condition.above is not None else "below"
+    limit = _wrap(f"{condition.measure.replace('_', ' ')} is {side} {number(condition.limit)}", style, "  - ", "    ")
+    return limit + [style.paint(line, "dim") for line in _wrap(f"why: {condition.why}", style, "    ")]
 
 
 def _hold(hold: Hold) -> str | None:

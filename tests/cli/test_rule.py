@@ -23,7 +23,7 @@ def test_a_rule_by_id_or_name_shows_its_limits(call: Call, name: str) -> None:
     assert done.exit_code == 0
     assert done.output.startswith("GT101 exploding (error)\n")
     for title in ("What it means", "Fires when", "Does not see", "Next actions"):
-        assert f"\n{title}\n" in done.output
+        assert f"\n{title}" in done.output
 
 
 def test_every_rule_has_a_page_and_every_limit_a_reason(call: Call) -> None:

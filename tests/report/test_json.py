@@ -95,23 +95,25 @@ def test_the_contract_in_full(exploding: RunReport) -> None:
     ]
 
 
-def test_findings_come_by_severity_then_confidence_then_step(exploding: RunReport) -> None:
+def test_findings_come_by_severity_then_rule_then_step(exploding: RunReport) -> None:
     first = exploding.findings[1]
     run = replace(
         exploding,
         findings=(
             exploding.findings[0],
+            replace(first, rule="GT201", first_step=2),
             replace(first, first_step=None),
             replace(first, first_step=9, confidence=0.5),
             replace(first, first_step=8),
         ),
     )
     found = _load(Report(1, (run,)))["runs"][0]["findings"]
-    assert [(f["severity"], f["confidence"], f["first_step"]) for f in found] == [
-        ("error", 0.99, 8),
-        ("error", 0.99, None),
-        ("error", 0.5, 9),
-        ("info", 0.5, 5),
+    assert [(f["severity"], f["rule"], f["first_step"]) for f in found] == [
+        ("error", "GT101", 8),
+        ("error", "GT101", 9),
+        ("error", "GT101", None),
+        ("error", "GT201", 2),
+        ("info", "GT502", 5),
     ]
 
 

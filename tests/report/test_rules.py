@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gradtrend.model.rule import Action, Condition, Hold, Rule
 from gradtrend.model.words import Severity, Trend
 from gradtrend.report.rules import rule_page, rule_table, rule_to_dict
@@ -38,12 +40,29 @@ def test_a_page_shows_limits_reasons_blind_spots_and_actions() -> None:
         "  grad_norm series, the run's total",
         "  - decades above baseline is above 1",
         "    why: Healthy runs stay below 0.6.",
-        "  - and holds to the end, for at least 95 % of the points",
+        "  - the change holds to the end, for at least 95 % of the points",
         "  GT103",
         "  Growth by less than a decade.",
         "  - Lower the learning rate. [first when: lr warming up]",
     ):
         assert line in lines
+
+
+def test_alternatives_stand_in_groups() -> None:
+    when = tuple(
+        Condition(measure, "", below=1.0, case=case)
+        for measure, case in (("level", "tiny"), ("fall", "fell"), ("gain", "tiny"), ("points", None))
+    )
+    lines = rule_page(replace(RULE, when=when, hold=Hold()), Style()).splitlines()
+    start = lines.index("Fires when") + 1
+    assert [line for line in lines[start:] if "why:" not in line][:6] == [
+        "  - points is below 1",
+        '  and all of "tiny":',
+        "  - level is below 1",
+        "  - gain is below 1",
+        '  or all of "fell":',
+        "  - fall is below 1",
+    ]
 
 
 def test_a_page_leaves_out_what_a_rule_has_not() -> None:
@@ -62,6 +81,7 @@ def test_as_dicts_in_the_words_of_the_rule_files() -> None:
             "above": 1.0,
             "below": None,
             "case": None,
+            "missing": "skip",
             "why": "Healthy runs stay below 0.6.",
         }
     ]
