@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from gradtrend.errors import InputError
 from gradtrend.ingest.console_blocks import BlockSteps
 from gradtrend.ingest.console_line import LineReader
 from gradtrend.ingest.console_megatron import MegatronLosses
@@ -15,7 +14,7 @@ from gradtrend.ingest.console_rows import ConsoleRows, table_of_rows
 from gradtrend.ingest.console_scan import LineScanner
 from gradtrend.ingest.console_tables import TableReader
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
-from gradtrend.ingest.text_stream import decoded_head, is_compressed, open_log, open_stream
+from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream
 from gradtrend.model.runlog import Skipped
 
 _COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
@@ -37,7 +36,7 @@ def claims(path: Path, head: bytes) -> bool:
     if not head or _OTHER_KINDS.match(name.suffix):
         return False
     text = decoded_head(head)
-    if (is_compressed(head) and not text) or b"\0" in text[:8192]:
+    if b"\0" in text[:8192]:
         return False
     if _LOG_NAME.search(name.name):
         return True
@@ -47,7 +46,10 @@ def claims(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """What the file's lines logged. Raises InputError where no line names a loss or a gradient norm."""
+    """What the file's lines logged; an empty reading where none names a loss or a gradient norm.
+
+    Raises InputError where the file cannot be opened or decompressed.
+    """
     with open_log(path) as stream:
         return (_read(stream, path),)
 
@@ -78,11 +80,6 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
         scanner.every_line = table.is_open
     megatron.fill(rows)
     frame, notes, lost = table_of_rows(rows)
-    if frame.is_empty():
-        raise InputError(
-            f"{path}: no line logs a loss or a gradient norm",
-            "Is it the console log of a training run? `--source` names another format.",
-        )
     if lost:
         skipped.append(Skipped(f"{lost} lines without a step, where others have one"))
     return Reading(

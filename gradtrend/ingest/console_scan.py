@@ -37,9 +37,11 @@ class LineScanner:
         return self._flat[max(0, self._begin - _LOOK_BACK) : self._begin].split(b"\n")[::-1]
 
     def _chunk(self, number: int, chunk: bytes) -> Iterator[tuple[int, bytes]]:
-        flat = chunk.replace(b"\r", b"\n").replace(b"\x08", b"\n")
-        lower = flat.lower()
+        lower = chunk.lower()
         hits = [_find(lower, word, 0) for word in _WORDS]
+        if min(hits) == _NEVER and not self.every_line:
+            return
+        flat = chunk.replace(b"\r", b"\n").replace(b"\x08", b"\n")
         counted = start = 0
         while start < len(flat):
             position = start if self.every_line else min(hits)

@@ -74,11 +74,11 @@ def claims(path: Path, head: bytes) -> bool:
     if header is None or not (_is_training(header) or _is_download(header) or _long(header)):
         return False
     rows = [_split(line, header.separator) for line in lines[1:12]]
-    return sum(_fits(row, header) for row in rows) > len(rows) / 2
+    return sum(_fits(row, header) for row in rows) >= len(rows) / 2
 
 
 def _fits(row: list[str], header: _Header) -> bool:
-    numeric = sum(parse_number(cell) is not None or cell in _EMPTY for cell in row)
+    numeric = sum(_number(cell, header.separator) is not None or cell in _EMPTY for cell in row)
     return len(row) == len(header.names) and (numeric * 2 > len(row) or _long(header) is not None)
 
 
@@ -167,10 +167,9 @@ def _wide_columns(rows: Iterator[tuple[int, list[str]]], header: _Header) -> dic
     wide = WideRows([_metric_name(header.names[i]) for i in header.metrics])
     for number, cells in rows:
         step, time = _place(cells, header)
-        values: list[float | None] = []
-        for i in header.metrics:
-            values.append(_number(cells[i], header.separator) if cells[i] not in _EMPTY else None)
-        wide.add(step, time, number, values)
+        row = [cells[i] for i in header.metrics]
+        values = [_number(cell, header.separator) for cell in row]
+        wide.add(step, time, number, values, [cell in _EMPTY for cell in row])
     return wide.columns()
 
 

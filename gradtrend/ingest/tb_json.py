@@ -15,7 +15,8 @@ from gradtrend.ingest.text_stream import decoded_head
 from gradtrend.model.runlog import Skipped
 
 _START = re.compile(
-    rb'\s*\[\s*\[\s*\d+\.?\d*\s*,\s*\d+\s*,\s*(?:-?[\d.]+(?:[eE][-+]?\d+)?|"?-?(?:NaN|Infinity)"?)\s*\]'
+    rb'\s*\[\s*\[\s*\d+\.?\d*(?:e\+?\d+)?\s*,\s*\d+\s*,\s*(?:-?[\d.]+(?:e[-+]?\d+)?|"?-?(?:nan|inf(?:inity)?)"?)\s*\]',
+    re.IGNORECASE,
 )
 
 

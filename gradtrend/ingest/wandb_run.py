@@ -103,7 +103,7 @@ def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:
             name, logged = _item(value)
             row[name] = logged
         elif key == _HISTORY_STEP and isinstance(value, bytes):
-            counter = integer(value, 1)
+            counter = integer(value, 1) or 0  # protobuf leaves a zero out
     own = whole(row.get("_step"))
     counter = own if own is not None else counter
     shared = next((step for key in _GLOBAL_STEPS if (step := whole(row.get(key))) is not None), counter)

@@ -16,11 +16,11 @@ from gradtrend.ingest.rows import Column
 
 Mask = npt.NDArray[np.bool_]
 
-_DENSE = 0.5  # share of filled cells whose next row is filled, too: logged row after row, not every tenth
+_DENSE = 0.5  # share of rows that are filled, or of filled ones whose next is, too: row after row, not every tenth
 
 
 class WideRows:
-    """A table of metrics while it is read; None stands for an empty cell."""
+    """A table of metrics while it is read; None stands for a cell without a number."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = list(names)
@@ -28,21 +28,31 @@ class WideRows:
         self._times: list[float | None] = []
         self._lines: list[int] = []
         self._cells: list[list[float | None]] = [[] for _ in names]
+        self._empty: list[list[bool]] = [[] for _ in names]
 
-    def add(self, step: int | None, time: float | None, line: int, values: Sequence[float | None]) -> None:
-        """Append a row: one value or None for each name."""
+    def add(
+        self,
+        step: int | None,
+        time: float | None,
+        line: int,
+        values: Sequence[float | None],
+        empty: Sequence[bool],
+    ) -> None:
+        """Append a row: for each name a value or None, and whether the cell is empty (other text is not NaN)."""
         self._steps.append(step)
         self._times.append(time)
         self._lines.append(line)
         for column, value in zip(self._cells, values, strict=True):
             column.append(value)
+        for blanks, is_empty in zip(self._empty, empty, strict=True):
+            blanks.append(is_empty)
 
     def columns(self) -> dict[str, Column]:
         """The logged points of each metric, NaN where an empty cell stands for it."""
         filled = np.array([[cell is not None for cell in column] for column in self._cells], dtype=bool)
         result: dict[str, Column] = {}
         for i, name in enumerate(self._names):
-            undefined = undefined_cells(filled, i)
+            undefined = undefined_cells(filled, i) & np.array(self._empty[i], dtype=bool)
             points = Column()
             for row in np.flatnonzero(filled[i] | undefined):
                 value = float("nan") if undefined[row] else self._cells[i][row]
@@ -64,6 +74,6 @@ def undefined_cells(filled: Mask, column: int) -> Mask:
         kind |= empty
     seen = own[kind]
     followed = seen[1:][seen[:-1]]
-    dense = bool(followed.size) and float(followed.mean()) >= _DENSE
+    dense = float(seen.mean()) > _DENSE or (bool(followed.size) and float(followed.mean()) >= _DENSE)
     broken_off = bool(seen[: int(seen.sum())].all())  # filled up to some row, and never again
     return kind & ~own if dense or broken_off else np.zeros_like(own)

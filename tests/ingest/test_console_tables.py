@@ -1,0 +1,73 @@
+"""Tables and blocks in console text."""
+
+from __future__ import annotations
+
+import io
+
+import polars as pl
+import pytest
+
+from gradtrend.ingest import console
+
+TABLES = {
+    "markdown": """talk about loss
+
+| step | loss | grad_norm |
+|-----:|-----:|:----------|
+| 1    | 3.2  | 0.5       |
+| 2    | 3.1  | nan       |
+end
+""",
+    "tabs": "Step\tTraining Loss\tgrad_norm\n1\t3.2\t0.5\n2\t3.1\tnan\n",
+    "spaces": """  step     loss   grad_norm
+     1      3.2         0.5
+     2      3.1         nan
+""",
+    "boxes": """┏━━━━━━┳━━━━━━┳━━━━━━━━━━━┓
+┃ step ┃ loss ┃ grad_norm ┃
+┡━━━━━━╇━━━━━━╇━━━━━━━━━━━┩
+│ 1    │ 3.2  │ 0.5       │
+│ 2    │ 3.1  │ nan       │
+""",
+    "interrupted": "step | loss | grad_norm\n1 | 3.2 | 0.5\nsaving a checkpoint\n2 | 3.1 | nan\n",
+}
+
+
+def points(text: str, metric: str) -> list[tuple[int | None, str]]:
+    (reading,) = console.read_stdin(io.BufferedReader(io.BytesIO(text.encode())))
+    rows = reading.table.filter(pl.col("metric") == metric)
+    return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_below_a_header_are_read(name: str) -> None:
+    assert points(TABLES[name], "grad_norm") == [(1, "0.5"), (2, "nan")]
+
+
+def test_a_table_ends_where_other_text_begins() -> None:
+    text = TABLES["markdown"] + "a\nb\nc\nd\n| 3 | 4 | 5 |\n"
+    assert points(text, "grad_norm") == [(1, "0.5"), (2, "nan")]
+
+
+def test_a_table_without_a_step_is_no_log() -> None:
+    assert points("| model | loss |\n|--|--|\n| 1 | 0.5 |\n", "loss") == []
+
+
+def test_a_block_of_rows_takes_the_step_at_its_head() -> None:
+    block = "| time/ | |\n| total_timesteps | {0} |\n| train/ | |\n| loss | {1} |\n| grad_norm | {2} |\n---\n"
+    assert points(block.format(2048, 1.5, 0.5) + block.format(4096, 1.4, "nan"), "grad_norm") == [
+        (2048, "0.5"),
+        (4096, "nan"),
+    ]
+
+
+def test_a_head_over_many_lines_is_not_their_step() -> None:
+    text = "Epoch 3\n" + "".join(f"loss: {i}.5 grad_norm: {i}.25\n" for i in range(4))
+    assert [step for step, _ in points(text, "grad_norm")] == [None] * 4
+
+
+def test_indented_values_below_a_step_line() -> None:
+    text = "".join(
+        f"2026-01-01 INFO\t[step={s}/1000]\n    train/loss={s}.5\n    optim/grad_norm={s}.25\n" for s in (100, 110)
+    )
+    assert points(text, "optim/grad_norm") == [(100, "100.25"), (110, "110.25")]

@@ -1,0 +1,106 @@
+"""Log histories in JSON: whole, bare, by columns, and cut off."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gradtrend.errors import InputError
+from gradtrend.ingest import trainer_state
+from gradtrend.ingest.reading import Reading, ReadOptions
+
+REAL = Path(__file__).parents[2] / "fixtures" / "runs" / "trainer-state" / "transformers_nan" / "trainer_state.json"
+NUMBERS = st.floats(width=64) | st.sampled_from([0.0, math.nan, math.inf, -math.inf])
+
+
+def read_text(folder: Path, text: str, name: str = "state.json") -> Reading:
+    path = folder / name
+    path.write_text(text)
+    assert trainer_state.ADAPTER.claims(path, text.encode()[:65536])
+    (reading,) = trainer_state.ADAPTER.read(path, ReadOptions())
+    return reading
+
+
+def points(reading: Reading, metric: str) -> list[tuple[int | None, str]]:
+    rows = reading.table.filter(pl.col("metric") == metric)
+    return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=10), st.booleans(), st.sampled_from([None, 2]))
+def test_what_is_written_is_read_back(
+    tmp_path: Path, values: list[tuple[float, float]], bare: bool, indent: int | None
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"epoch": 0.1, "loss": loss, "grad_norm": norm, "step": 5 * i} for i, (loss, norm) in enumerate(values)
+    ]
+    rows.append({"eval_loss": 1.0, "step": 5})
+    rows.append({"train_loss": 1.5, "train_runtime": 3.0, "step": 99})
+    document = rows if bare else {"best_metric": None, "log_history": rows, "global_step": 99}
+    reading = read_text(tmp_path, json.dumps(document, indent=indent))
+    assert points(reading, "loss") == [(5 * i, repr(loss)) for i, (loss, _) in enumerate(values)]
+    assert points(reading, "grad_norm") == [(5 * i, repr(norm)) for i, (_, norm) in enumerate(values)]
+    assert points(reading, "train_loss") == []  # the summary row
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_a_cut_state_gives_the_rows_before_the_cut(tmp_path: Path, data: st.DataObject) -> None:
+    text = REAL.read_text()
+    start = text.index('"log_history"')
+    path = tmp_path / "trainer_state.json"
+    path.write_text(text[: data.draw(st.integers(start, len(text) - 3))])
+    (full,) = trainer_state.ADAPTER.read(REAL, ReadOptions())
+    try:
+        (part,) = trainer_state.ADAPTER.read(path, ReadOptions())
+    except InputError:
+        return
+    rows = points(part, "grad_norm")
+    assert rows == points(full, "grad_norm")[: len(rows)]
+    assert part.skipped_count == 1 or len(rows) == full.table.filter(pl.col("metric") == "grad_norm").height
+
+
+def test_numbers_as_text_and_norms_by_group(tmp_path: Path) -> None:
+    text = json.dumps({"log_history": [{"step": 1, "loss": "0.5", "grad_norm": {"encoder": "nan", "decoder": 2}}]})
+    reading = read_text(tmp_path, text)
+    assert points(reading, "grad_norm/encoder") == [(1, "nan")]
+    assert points(reading, "grad_norm/decoder") == [(1, "2.0")]
+
+
+def test_a_dict_of_lists(tmp_path: Path) -> None:
+    keras = read_text(tmp_path, '{"loss": [2.0, NaN], "grad_norm": [1.0, null], "lr": 0.1}')
+    assert points(keras, "loss") == [(0, "2.0"), (1, "nan")]
+    stepped = read_text(tmp_path, '{"step": [10, 20], "train_loss": [2.0, 1.0], "grad_norm": [1.0, 3.0]}')
+    assert points(stepped, "grad_norm") == [(10, "1.0"), (20, "3.0")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.json", '{"hidden_size": 12, "rms_norm_eps": 1e-06, "layers": [1, 2]}'),
+        ("all_results.json", '{"epoch": 1.0, "train_loss": 2.0}'),
+        ("annotations.json", '[{"image": "a.png", "label": 3}]'),
+        ("metrics.json", '{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0}\n'),
+        ("scalars.json", "[[1.5, 0, 2.0]]"),
+        ("train.log", "{'loss': 1.0, 'grad_norm': 2.0}"),
+    ],
+)
+def test_other_files_are_left_to_others(name: str, text: str) -> None:
+    assert not trainer_state.ADAPTER.claims(Path(name), text.encode())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"log_history": []}', '{"log_history": 3}', "[1, 2]", '{"log_history": ["x"]}']
+)
+def test_a_state_without_rows_is_a_clear_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "trainer_state.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="no log history"):
+        trainer_state.ADAPTER.read(path, ReadOptions())
