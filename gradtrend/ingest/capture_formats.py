@@ -54,6 +54,7 @@ def read_native(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
         loss=_number(tree.get("loss"), finite=False),
         versions=_texts(_mapping(path, tree, "versions", optional=True)),
         backend=_flags(_mapping(path, tree, "backend", optional=True)),
+        buffers=_names(tree.get("buffers")),
     )
 
 
@@ -171,6 +172,10 @@ def _bare_name(name: str, known: Mapping[str, Node]) -> str:
             break
         name = name.removeprefix(prefix)
     return name
+
+
+def _names(node: Node) -> frozenset[str]:
+    return frozenset(name for name in node if isinstance(name, str)) if isinstance(node, list) else frozenset()
 
 
 def _integer(node: Node) -> int | None:

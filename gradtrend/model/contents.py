@@ -106,3 +106,4 @@ class CaptureContents:
     loss: float | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     backend: Mapping[str, bool | str] = field(default_factory=dict)
+    buffers: frozenset[str] = frozenset()

@@ -2,8 +2,225 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gradtrend.model.report import Finding
+
 # How a step can be computed. "float32" is no autocast (the parameters' own type); "-scaled" is with loss scaling;
 # "-true" has the parameters themselves in that type.
 PRECISIONS = (
     "float32", "bfloat16", "float16", "float16-scaled", "float64", "float32-tf32", "bfloat16-true", "float16-true",
 )  # fmt: skip
+
+
+class Outcome(StrEnum):
+    """What a replay came to. `inspected` and `cannot-run` say nothing about the step: neither is a clean result."""
+
+    CONFIRMED = "confirmed"
+    FLAKY = "flaky"
+    NOT_REPRODUCED = "not-reproduced"
+    CANNOT_RUN = "cannot-run"
+    INSPECTED = "inspected"
+
+
+class ReplayCause(StrEnum):
+    """Where a confirmed bad step comes from."""
+
+    DATA = "data"
+    PRECISION_RANGE = "precision-range"
+    LOSS_SCALE = "loss-scale"
+    FORWARD_OPERATOR = "forward-operator"
+    BACKWARD_OPERATOR = "backward-operator"
+    BAD_STATE = "bad-state"
+    OTHER_RANK = "other-rank"
+    EXPLOSION = "explosion"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorHealth:
+    """A tensor of the capture that holds non-finite values. `role` is "input", "parameter" or "buffer"."""
+
+    role: str
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nan: int
+    positive_inf: int
+    negative_inf: int
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One leaf of a microbatch: a tensor (dtype and shape), or a list (`list of str`, its length)."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a capture says without running anything.
+
+    `imports` is what `--trust` would import and call. `notes` are limits of this capture that bear on the verdict.
+    """
+
+    path: str
+    kind: str
+    step: int | None
+    rank: int | None
+    model: str | None
+    bad_parameters: tuple[str, ...] = ()
+    parameters: int = 0
+    microbatches: tuple[tuple[Field, ...], ...] = ()
+    precision: str | None = None
+    loss: float | None = None
+    gradient_norm: float | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+    nonfinite: tuple[TensorHealth, ...] = ()
+    imports: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One run of the step in one precision.
+
+    `largest` is the largest finite magnitude among the modules' outputs, `headroom` the decades from it up to the
+    maximum of its type (negative where the type was exceeded). `problem` says why the run failed, else None.
+    """
+
+    precision: str
+    finite: bool | None
+    loss: float | None = None
+    gradient_norm: float | None = None
+    bad_parameters: int = 0
+    first_bad_module: str | None = None
+    largest: float | None = None
+    headroom: float | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The same run several times. `spread` is the largest relative difference of the loss or gradient norm."""
+
+    runs: int
+    failures: int
+    identical: bool
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Magnitude:
+    """Absolute range of one tensor; `tensor` is `input[0]`, `output`, or the name of what an operator was given."""
+
+    tensor: str
+    dtype: str
+    shape: tuple[int, ...]
+    abs_min: float
+    abs_max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The first operator whose output is non-finite although it was given finite values.
+
+    `source` says where the values come from: "operator" (made here), or "input", "parameter", "buffer", "constant" with
+    `source_name` (they were there before). `needs` is the largest magnitude of the same operator computed in float64,
+    when that is finite; `type_max` the maximum of the type that the operator ran in. `where` is the user's code line.
+    """
+
+    phase: str
+    module: str
+    module_class: str
+    operator: str
+    dtype: str
+    source: str
+    source_name: str | None = None
+    microbatch: int = 0
+    nan: int = 0
+    inf: int = 0
+    given: tuple[Magnitude, ...] = ()
+    needs: float | None = None
+    type_max: float | None = None
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFrame:
+    """The range of one tensor of a module shortly before the origin."""
+
+    module: str
+    module_class: str
+    magnitude: Magnitude
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A sample that makes the step fail; `identity` is what the batch calls it (a path), if it names its samples."""
+
+    microbatch: int
+    index: int
+    identity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Which microbatches fail on their own, and which samples in them.
+
+    `cured` says whether the step is finite without those samples (None: not tried). `note` says why no sample is named.
+    """
+
+    microbatches: tuple[int, ...]
+    samples: tuple[Sample, ...] = ()
+    batch_size: int | None = None
+    cured: bool | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """The failing run again, with one module alone in float32."""
+
+    module: str
+    cured: bool | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerGradient:
+    """The gradient of one parameter in the replayed step. `ratio` is its norm over the parameter's own."""
+
+    parameter: str
+    norm: float
+    zeros: float
+    ratio: float | None
+    share: float | None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The replay of one capture. `why` are sentences with numbers, in the order to read them."""
+
+    inspection: Inspection
+    outcome: Outcome
+    cause: ReplayCause | None = None
+    device: str | None = None
+    precision: str | None = None
+    precision_known: bool = False
+    repeats: Repeats | None = None
+    sweep: tuple[SweepRow, ...] = ()
+    origin: Origin | None = None
+    frames: tuple[ModuleFrame, ...] = ()
+    bad_parameters: tuple[str, ...] = ()
+    blame: Blame | None = None
+    swap: Swap | None = None
+    layers: tuple[LayerGradient, ...] = ()
+    why: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    hint: str | None = None
+    findings: tuple[Finding, ...] = ()

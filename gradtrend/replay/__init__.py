@@ -1,1 +1,78 @@
-"""Re-runs a captured bad step. The only room that imports torch."""
+"""Captures: inspect them, re-run the step, say what it is. The only room that imports torch, and only to run a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gradtrend.errors import GradtrendError, MissingPackageError, ReplayError
+from gradtrend.model.contents import CaptureContents
+from gradtrend.model.replay import Inspection, Outcome, Replay
+from gradtrend.replay.inspect import inspect_capture
+
+NEEDS_TRUST = "Replaying imports and runs the model's code. If you trust this capture, run again with --trust."
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How to replay.
+
+    `precision` None: as captured, else as `setting` (what the run's own files say, "16-mixed") has it, else swept.
+    """
+
+    device: str = "auto"
+    precision: str | None = None
+    trust: bool = False
+    setting: str | None = None
+
+
+def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: ReplayOptions) -> tuple[Replay, ...]:
+    """Replay the captures of one run (path to show, contents); those of several ranks are one event.
+
+    Without trust they are inspected only. What goes wrong with one stands in its own result.
+    """
+    inspections = [inspect_capture(contents, shown) for shown, contents in captures]
+    if not options.trust:
+        return tuple(_untrusted(inspection) for inspection in inspections)
+    results = [
+        _replay(contents, inspection, options) for (_, contents), inspection in zip(captures, inspections, strict=True)
+    ]
+    from gradtrend.replay.ranks import join_ranks
+
+    return join_ranks(results)
+
+
+def unreadable(path: str, kind: str, problem: str) -> Replay:
+    """The result for a capture that could not even be read."""
+    inspection = Inspection(path=path, kind=kind, step=None, rank=None, model=None, problem=problem)
+    return Replay(inspection, Outcome.CANNOT_RUN, why=(problem,))
+
+
+def _untrusted(inspection: Inspection) -> Replay:
+    suspicious = bool(inspection.bad_parameters or inspection.nonfinite)
+    why = ["Nothing was run."]
+    if inspection.nonfinite:
+        first = inspection.nonfinite[0]
+        more = f" and {len(inspection.nonfinite) - 1} more" if len(inspection.nonfinite) > 1 else ""
+        why.append(f"Already non-finite in the file: {first.role} {first.name}{more}.")
+    if not suspicious:
+        why.append("The capture names no bad parameter, and its inputs and state are finite.")
+    return Replay(inspection, Outcome.INSPECTED, why=tuple(why), hint=NEEDS_TRUST)
+
+
+def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOptions) -> Replay:
+    try:
+        try:
+            from gradtrend.replay.engine import replay_step
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingPackageError("replaying needs torch", "pip install 'gradtrend[replay]'") from error
+        return replay_step(contents, inspection, options.device, options.precision, options.setting)
+    except GradtrendError as error:
+        return cannot_run(inspection, error)
+
+
+def cannot_run(inspection: Inspection, error: GradtrendError | ReplayError) -> Replay:
+    """The result where the step could not be run, and why."""
+    return replace(Replay(inspection, Outcome.CANNOT_RUN), why=(f"Cannot run: {error.message}.",), hint=error.hint)

@@ -1,0 +1,94 @@
+"""Which microbatch fails, and which sample in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradtrend.model.replay import Blame, Sample
+from gradtrend.replay import batches
+from gradtrend.replay.step import run_step
+from gradtrend.replay.subject import Subject
+
+MAX_RUNS = 64  # bisection of a batch of 256 with four bad samples takes 60
+MAX_SAMPLES = 8  # more than these, and the samples are not what is special
+
+
+def blame(subject: Subject, precision: str, backward: bool) -> Blame:
+    """Run each microbatch alone, then bisect the samples of the first that fails. Raises what the model raises.
+
+    `backward` says whether the failure needs the backward pass to show.
+    """
+    with subject.in_type_of(precision) as present:
+        whole = list(present)
+    bad = [index for index, batch in enumerate(whole) if _fails(subject, precision, index, batch, backward)]
+    if not bad:
+        return Blame((), note="no microbatch fails alone: only the accumulated gradients are bad")
+    index = bad[0]
+    size = batches.batch_size(whole[index])
+    if size is None or size < 2:
+        return Blame(tuple(bad), batch_size=size, note="the microbatch has no samples to tell apart")
+    search = _Bisection(subject, precision, index, whole[index], size, backward)
+    found = search.bad_among(list(range(size)))
+    note = search.note(found)
+    if note is not None:
+        return Blame(tuple(bad), batch_size=size, note=note)
+    rest = [number for number in range(size) if number not in found]
+    samples = tuple(Sample(index, number, batches.identity(whole[index], number, size)) for number in found)
+    return Blame(tuple(bad), samples, size, cured=not search.fails(rest))
+
+
+def _fails(subject: Subject, precision: str, index: int, batch: Any, backward: bool) -> bool:
+    return not run_step(subject, precision, only=[(index, batch)], backward=backward).finite
+
+
+@dataclass(slots=True)
+class _Bisection:
+    subject: Subject
+    precision: str
+    microbatch: int
+    batch: Any
+    size: int
+    backward: bool
+    runs: int = 0
+    refused: list[str] = field(default_factory=list)
+
+    def bad_among(self, indices: list[int]) -> list[int]:
+        """The samples among these, known to fail together, that fail in ever smaller groups."""
+        if len(indices) == 1 or self.runs >= MAX_RUNS:
+            return indices
+        middle = len(indices) // 2
+        halves = indices[:middle], indices[middle:]
+        return [number for half in halves if self.fails(half) for number in self.bad_among(half)]
+
+    def fails(self, indices: Sequence[int]) -> bool:
+        """Whether these samples alone fail. BatchNorm refuses a single one: it is then given twice."""
+        self.runs += 1
+        try:
+            return self._run(indices)
+        except ValueError as error:
+            if len(indices) != 1:
+                self.refused.append(str(error))
+                return False
+        try:
+            return self._run([*indices, *indices])
+        except Exception as error:  # the user's code, given a batch of a size it never saw
+            self.refused.append(str(error))
+            return False
+
+    def _run(self, indices: Sequence[int]) -> bool:
+        part = batches.take(self.batch, indices, self.size)
+        return _fails(self.subject, self.precision, self.microbatch, part, self.backward)
+
+    def note(self, found: list[int]) -> str | None:
+        """Why no sample can be named, or None."""
+        if len(found) == self.size:
+            return "every sample fails alone"
+        if len(found) > MAX_SAMPLES:
+            return f"{len(found)} of {self.size} samples fail alone"
+        if found:
+            return None
+        if self.refused:
+            return f"the step does not run on part of the batch ({self.refused[0][:120]})"
+        return "no part of the batch fails alone: it takes the samples together"

@@ -1,0 +1,160 @@
+"""What a capture says without running anything and without torch: names, shapes, and values already non-finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradtrend.model.contents import CaptureContents, GlobalRef, Inert, Node, TensorRef
+from gradtrend.model.replay import Field, Inspection, TensorHealth
+
+_CHUNK = 4_000_000  # elements looked at together: keeps the boolean copies under 8 MB
+_MAX_FIELDS = 200  # leaves of a microbatch that are listed
+_BUFFER_NAMES = ("running_mean", "running_var", "num_batches_tracked")
+_FLOATS = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": np.uint16}
+
+
+def inspect_capture(contents: CaptureContents, shown: str) -> Inspection:
+    """Everything that can be said of a capture as it lies in the file; `shown` is its path for the report."""
+    summary = contents.summary
+    return Inspection(
+        path=shown,
+        kind=summary.kind,
+        step=summary.step,
+        rank=summary.rank,
+        model=summary.model_class,
+        bad_parameters=summary.bad_parameters,
+        parameters=len(contents.state),
+        microbatches=tuple(tuple(_fields(batch)) for batch in contents.microbatches),
+        precision=contents.precision,
+        loss=contents.loss,
+        gradient_norm=contents.gradient_norm,
+        versions=tuple(sorted(contents.versions.items())),
+        nonfinite=tuple(_nonfinite(contents)),
+        imports=needed_imports(contents),
+        notes=tuple(_notes(contents)),
+    )
+
+
+def _notes(contents: CaptureContents) -> Iterator[str]:
+    if contents.summary.kind == "lightly-train":
+        yield "Its buffers (BatchNorm statistics) are those after the bad step; LightlyTrain saves them then."
+        if contents.precision is None:
+            yield "It does not say at which precision the run was trained."
+        yield "Its random state was taken before the batch was loaded, and holds no python or numpy state."
+
+
+def needed_imports(contents: CaptureContents) -> tuple[str, ...]:
+    """What a replay would import and call, by name: the model's recipe and every object its arguments hold."""
+    names = dict.fromkeys([contents.recipe.path])
+    for tree in (contents.recipe.keywords, contents.microbatches):
+        names.update(dict.fromkeys(ref.path for ref in _globals(tree)))
+    return tuple(names)
+
+
+def _globals(tree: Node) -> Iterator[GlobalRef]:
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, GlobalRef):
+            yield node
+        elif isinstance(node, dict):
+            pending.extend(node.values())
+        elif isinstance(node, list | tuple):
+            pending.extend(node)
+        elif isinstance(node, Inert):
+            pairs = [part for pair in node.pairs for part in pair]
+            pending.extend([node.callee, *node.arguments, *node.keywords.values(), *node.state, *node.items, *pairs])
+
+
+# --- microbatches -----------------------------------------------------------------------------------------------------
+
+
+def _fields(batch: Node) -> list[Field]:
+    return [_field(name, node) for name, node in leaves(batch)][:_MAX_FIELDS]
+
+
+def leaves(tree: Node, name: str = "") -> Iterator[tuple[str, Node]]:
+    """The leaves of a batch with their path (`image`, `views[0]`); a list of plain values is one leaf."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from leaves(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(tree, list | tuple) and any(isinstance(part, TensorRef | dict | list | tuple) for part in tree):
+        for index, value in enumerate(tree):
+            yield from leaves(value, f"{name}[{index}]")
+    else:
+        yield name, tree
+
+
+def _field(name: str, node: Node) -> Field:
+    if isinstance(node, TensorRef):
+        return Field(name, node.dtype, node.shape)
+    if isinstance(node, list | tuple):
+        kinds = sorted({type(part).__name__ for part in node})
+        return Field(name, f"{type(node).__name__} of {', '.join(kinds)}", (len(node),))
+    if isinstance(node, Inert):
+        return Field(name, node.callee.path if isinstance(node.callee, GlobalRef) else "object", ())
+    return Field(name, type(node).__name__, ())
+
+
+# --- values already non-finite ----------------------------------------------------------------------------------------
+
+
+def _nonfinite(contents: CaptureContents) -> Iterator[TensorHealth]:
+    for index, batch in enumerate(contents.microbatches):
+        for name, node in leaves(batch):
+            if isinstance(node, TensorRef):
+                yield from _health(
+                    contents, "input", f"microbatch {index}: {name}" if name else f"microbatch {index}", node
+                )
+    for name, node in contents.state.items():
+        if isinstance(node, TensorRef):
+            yield from _health(contents, state_role(contents, name), name, node)
+
+
+def state_role(contents: CaptureContents, name: str) -> str:
+    """ "buffer" or "parameter": as the capture says, else by the names that torch's own layers use."""
+    if contents.buffers:
+        return "buffer" if name in contents.buffers else "parameter"
+    return "buffer" if name.rsplit(".", 1)[-1] in _BUFFER_NAMES else "parameter"
+
+
+def _health(contents: CaptureContents, role: str, name: str, ref: TensorRef) -> Iterator[TensorHealth]:
+    if ref.dtype not in _FLOATS or not ref.numel:
+        return
+    nan = positive = negative = 0
+    for chunk in _chunks(_view(contents, ref)):
+        values = (chunk.astype(np.uint32) << 16).view(np.float32) if ref.dtype == "bfloat16" else chunk
+        bad = values[~np.isfinite(values)]
+        nan += int(np.isnan(bad).sum())
+        positive += int((bad == np.inf).sum())
+        negative += int((bad == -np.inf).sum())
+    if nan or positive or negative:
+        yield TensorHealth(role, name, ref.dtype, ref.shape, nan, positive, negative)
+
+
+def _view(contents: CaptureContents, ref: TensorRef) -> NDArray[Any]:
+    """The elements of a tensor, straight from the file; a dimension that merely repeats is looked at once."""
+    dtype = np.dtype(_FLOATS[ref.dtype])
+    span = contents.storages[ref.storage]
+    stored = np.memmap(contents.file, np.uint8, "r", span.start, span.size)
+    count = span.size // dtype.itemsize
+    shape = [1 if step == 0 else size for size, step in zip(ref.shape, ref.stride, strict=True)]
+    strides = [step * dtype.itemsize for step in ref.stride]
+    typed = np.frombuffer(stored, dtype, count)[ref.offset :]
+    return np.lib.stride_tricks.as_strided(typed, shape, strides, writeable=False)
+
+
+def _chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    if array.flags.c_contiguous:
+        flat = array.reshape(-1)
+        for start in range(0, flat.size, _CHUNK):
+            yield flat[start : start + _CHUNK]
+    elif array.size <= _CHUNK or array.ndim < 2:
+        yield array.reshape(-1)
+    else:
+        for row in array:
+            yield from _chunks(row)

@@ -1,0 +1,60 @@
+"""Precisions: what a run's settings call them, and the context that computes a step in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+# What frameworks write -> ours: Lightning and LightlyTrain ("16-mixed"), Hugging Face ("fp16"), torch
+# ("torch.float16"). In all of them float16 training scales the loss.
+_NAMES = {
+    "32-true": "float32", "32": "float32", "fp32": "float32", "float32": "float32", "no": "float32",
+    "16-mixed": "float16-scaled", "16": "float16-scaled", "fp16": "float16-scaled", "float16": "float16-scaled",
+    "bf16-mixed": "bfloat16", "bf16": "bfloat16", "bfloat16": "bfloat16",
+    "16-true": "float16-true", "bf16-true": "bfloat16-true",
+    "64-true": "float64", "64": "float64", "fp64": "float64", "float64": "float64", "double": "float64",
+    "tf32": "float32-tf32",
+}  # fmt: skip
+AUTOCAST = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float16-scaled": torch.float16}
+PARAMETER_TYPES = {"float64": torch.float64, "bfloat16-true": torch.bfloat16, "float16-true": torch.float16}
+DEFAULT_LOSS_SCALE = 65536.0  # where torch's GradScaler starts
+
+
+def from_setting(text: str | None) -> str | None:
+    """One of `PRECISIONS` for what a run's settings say ("16-mixed", "bf16", "torch.float16" ...), else None."""
+    if text is None:
+        return None
+    return _NAMES.get(text.strip().lower().removeprefix("torch."))
+
+
+def computing_type(precision: str) -> torch.dtype:
+    """The type in which most of the arithmetic is done."""
+    return AUTOCAST.get(precision) or PARAMETER_TYPES.get(precision) or torch.float32
+
+
+@contextmanager
+def entered(precision: str, device: torch.device) -> Iterator[None]:
+    """Autocast and TF32 as `precision` says, for the forward pass; both as they were afterwards."""
+    autocast = AUTOCAST.get(precision)
+    with (
+        entered_backend(precision, device),
+        torch.autocast(device.type, autocast or torch.bfloat16, enabled=autocast is not None),
+    ):
+        yield
+
+
+@contextmanager
+def entered_backend(precision: str, device: torch.device) -> Iterator[None]:
+    """TF32 as `precision` says, also for the backward pass."""
+    if device.type != "cuda" or not precision.startswith("float32"):
+        yield
+        return
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32
+    try:
+        matmul.allow_tf32 = cudnn.allow_tf32 = precision == "float32-tf32"
+        yield
+    finally:
+        matmul.allow_tf32, cudnn.allow_tf32 = before

@@ -1,0 +1,76 @@
+"""The rebuilt step: a model, its microbatches on the device, and how to bring both back to the captured state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gradtrend.replay import rng
+from gradtrend.replay.precision import DEFAULT_LOSS_SCALE, PARAMETER_TYPES
+from gradtrend.replay.tensors import map_tensors
+
+
+@dataclass(slots=True)
+class Subject:
+    """What is run, again and again.
+
+    `compute_loss(microbatch, index)` gives the loss tensor. `buffers` and `types` are what `reset` restores; the
+    parameters never change, as no optimizer steps.
+    """
+
+    model: torch.nn.Module
+    compute_loss: Callable[[Any, int], torch.Tensor]
+    batches: list[Any]
+    device: torch.device
+    random_states: Mapping[str, Any]
+    loss_divisor: float
+    loss_scale: float = DEFAULT_LOSS_SCALE
+    buffers: dict[str, torch.Tensor] = field(default_factory=dict)
+    types: dict[str, torch.dtype] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def remember(self) -> None:
+        """Take the present buffers and types as the captured ones."""
+        self.buffers = {name: buffer.detach().clone() for name, buffer in self.model.named_buffers()}
+        self.types = {name: tensor.dtype for name, tensor in _tensors(self.model)}
+
+    def reset(self) -> None:
+        """Buffers, gradients, training mode and random generators as at the start of the captured step."""
+        with torch.no_grad():
+            for name, buffer in self.model.named_buffers():
+                if name in self.buffers:
+                    buffer.data = self.buffers[name].to(buffer.dtype, copy=True)
+        self.model.zero_grad(set_to_none=True)
+        set_train_mode = getattr(self.model, "set_train_mode", self.model.train)  # LightlyTrain freezes parts in it
+        set_train_mode()
+        rng.restore(self.random_states, self.device)
+
+    @contextmanager
+    def in_type_of(self, precision: str) -> Iterator[list[Any]]:
+        """Parameters, buffers and batches in the type that `precision` needs; yields the batches."""
+        wanted = PARAMETER_TYPES.get(precision)
+        if wanted is None:
+            yield self.batches
+            return
+        try:
+            _cast(self.model, lambda name: wanted)
+            yield map_tensors(self.batches, lambda tensor: tensor.to(wanted) if tensor.is_floating_point() else tensor)
+        finally:
+            self.model.zero_grad(set_to_none=True)
+            _cast(self.model, lambda name: self.types[name])
+
+
+def _tensors(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    yield from model.named_parameters()
+    yield from model.named_buffers()
+
+
+def _cast(model: torch.nn.Module, type_of: Callable[[str], torch.dtype]) -> None:
+    with torch.no_grad():
+        for name, tensor in _tensors(model):
+            if tensor.is_floating_point():
+                tensor.data = tensor.data.to(type_of(name))
