@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.runlog import Settings, Source
 from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
+
+if TYPE_CHECKING:
+    from gradtrend.model.replay import Replay
 
 SCHEMA_VERSION = "1.0"
 
@@ -107,7 +110,7 @@ class RunReport:
     captures: tuple[Capture, ...] = ()
     overflow_reports: tuple[OverflowReport, ...] = ()
     settings: Settings = field(default_factory=Settings)
-    replays: Mapping[str, Mapping[str, Any]] | None = None
+    replays: Mapping[str, Replay] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from gradtrend.model.capture import Capture
 from gradtrend.model.report import SCHEMA_VERSION, Failure, Finding, Report, RunReport, SeriesReport
 from gradtrend.model.runlog import Source
 from gradtrend.report.order import by_weight
+from gradtrend.report.replay_json import replay_to_dict
 from gradtrend.report.style import Style
 
 Json = dict[str, Any]
@@ -65,7 +66,7 @@ def _run(run: RunReport) -> Json:
         "sources": [source_to_dict(source) for source in run.sources],
         "series": [_series(series) for series in run.series],
         "nonfinite": _nonfinite(run),
-        "findings": [_finding(finding) for finding in by_weight(run.findings)],
+        "findings": [finding_to_dict(finding) for finding in by_weight(run.findings)],
         "checks": {
             "ran": list(run.checks.ran),
             "skipped": [{"rule": s.rule, "reason": s.reason} for s in run.checks.skipped],
@@ -119,7 +120,8 @@ def _nonfinite(run: RunReport) -> Json | None:
     }
 
 
-def _finding(finding: Finding) -> Json:
+def finding_to_dict(finding: Finding) -> Json:
+    """One finding."""
     return {
         "rule": finding.rule,
         "name": finding.name,
@@ -142,7 +144,7 @@ def _capture(capture: Capture, run: RunReport) -> Json:
         "path": capture.path,
         "kind": capture.kind,
         "step": capture.step,
-        "replay": None if replay is None else dict(replay),
+        "replay": None if replay is None else replay_to_dict(replay),
     }
 
 

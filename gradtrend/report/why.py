@@ -11,6 +11,7 @@ from gradtrend.report.escape import escape, shorten
 from gradtrend.report.nonfinite import nonfinite_text
 from gradtrend.report.numbers import number, plural, share, steps
 from gradtrend.report.order import by_weight
+from gradtrend.report.replay_words import replay_headline
 from gradtrend.report.style import Style
 
 # One screen: what does not fit is counted, and stands in the JSON report.
@@ -134,4 +135,6 @@ def _debug_texts(run: RunReport) -> list[str]:
         step = "" if capture.step is None else f" of step {capture.step}"
         problem = f", unreadable: {capture.problem}" if capture.problem else ""
         texts.append(f"{capture.path}: saved bad batch{step}{problem}.")
+        if run.replays and capture.path in run.replays:
+            texts.append(f"{capture.path}: replayed: {replay_headline(run.replays[capture.path])}.")
     return texts

@@ -1,0 +1,84 @@
+"""`gradtrend replay PATH`: re-run a captured bad step and say what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from gradtrend.cli.outcome import Exit
+from gradtrend.cli.output import check_writable, emit, stdout_style, write_whole
+from gradtrend.model.replay import PRECISIONS, Outcome, Replay
+from gradtrend.report.json import strict_json
+from gradtrend.report.replay_json import replays_to_dict
+from gradtrend.report.replay_text import render_replays
+from gradtrend.report.style import Style
+
+_EPILOG = """\b
+Exit codes:
+  0    the step is finite when replayed, or was inspected and nothing bad was seen
+  1    confirmed, or flaky
+  2    wrong option or unwritable -o
+  3    no capture, the step cannot be run, or --trust is needed to run it
+  4    a bug in gradtrend
+"""
+
+
+@click.command(epilog=_EPILOG, short_help="Re-run a captured bad step and say what it is.")
+@click.argument("path", type=click.Path(), metavar="PATH")
+@click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:1 ...")
+@click.option("--precision", type=click.Choice(PRECISIONS), help="Replay in this precision. Default: as captured.")
+@click.option(
+    "--trust", is_flag=True, help="Import and run the model's code. Without it the capture is inspected only."
+)
+@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the report to a file.")
+@click.option("--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
+def replay(
+    path: str,
+    device: str,
+    precision: str | None,
+    trust: bool,
+    format_: str,
+    output: Path | None,
+    rules_dir: Path | None,
+    debug: bool,
+) -> int:
+    """Replay the captured steps of PATH: a run folder, or one capture file.
+
+    The captures of several ranks at one step are judged together.
+    """
+    from gradtrend.replay import ReplayOptions
+    from gradtrend.replaying import replay_path
+
+    if output:
+        check_writable(output)
+    results = replay_path(path, ReplayOptions(device, precision, trust), rules_dir)
+    code = replay_exit_code(results)
+    if format_ == "json":
+        text = strict_json(replays_to_dict(results, code))
+    else:
+        text = render_replays(results, Style() if output else stdout_style())
+    if output:
+        write_whole(output, text)
+    else:
+        emit(text)
+    return code
+
+
+def replay_exit_code(results: Sequence[Replay]) -> Exit:
+    """1 before 3 before 0, over all captures."""
+    outcomes = {result.outcome for result in results}
+    if outcomes & {Outcome.CONFIRMED, Outcome.FLAKY}:
+        return Exit.FOUND
+    if Outcome.CANNOT_RUN in outcomes or any(needs_trust(result) for result in results):
+        return Exit.NOT_JUDGED
+    return Exit.OK
+
+
+def needs_trust(result: Replay) -> bool:
+    """Whether a capture that was inspected only holds or names something bad, which only a run could judge."""
+    seen = result.inspection
+    return result.outcome is Outcome.INSPECTED and bool(seen.bad_parameters or seen.nonfinite)

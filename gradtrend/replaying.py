@@ -1,0 +1,89 @@
+"""Joins ingest, detect and replay: the captures of a path -> their replays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from gradtrend.detect.rules import load_rules
+from gradtrend.errors import InputError
+from gradtrend.ingest.captures import find_captures, read_capture
+from gradtrend.ingest.settings import settings_of
+from gradtrend.model.capture import Capture
+from gradtrend.model.contents import CaptureContents
+from gradtrend.model.replay import Replay
+from gradtrend.model.report import Checks, RunReport
+from gradtrend.model.rule import Rule
+from gradtrend.replay import ReplayOptions, replay_captures, unreadable
+from gradtrend.replay.findings import with_findings
+
+NOTE = "replay"  # what the GT6xx rules select
+
+
+def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None) -> tuple[Replay, ...]:
+    """Replay every capture at `path`: a capture, a run folder, or a folder of runs.
+
+    Raises `InputError` where there is none, `ConfigError` for rule files that cannot be used.
+    """
+    rules = load_rules(rules_dir)
+    given = Path(path)
+    if not given.exists():
+        raise InputError(f"{path}: no such file or folder", "Give a run folder, or a capture file under its debug/.")
+    runs = [run for run in (given, *_children(given)) if find_captures(run)]
+    if not runs:
+        raise InputError(
+            f"{path}: no captured step found",
+            "Captures lie under debug/ of a run: LightlyTrain writes one with "
+            'debug_args={"nancapture": {"enabled": True}}, other loops with gradtrend.save_capture.',
+        )
+    return tuple(result for run in runs for result in _replay_run(run, find_captures(run), options, rules))
+
+
+def _children(folder: Path) -> list[Path]:
+    if not folder.is_dir() or find_captures(folder):
+        return []
+    return sorted(child for child in folder.iterdir() if child.is_dir())
+
+
+def _replay_run(
+    run: Path, captures: tuple[Capture, ...], options: ReplayOptions, rules: tuple[Rule, ...]
+) -> tuple[Replay, ...]:
+    """The replays of one run's captures, those of its ranks taken together, in the captures' order."""
+    if options.setting is None:
+        options = replace(options, setting=settings_of(_run_folder(run)).precision)
+    read: list[tuple[str, CaptureContents]] = []
+    results: dict[str, Replay] = {}
+    for capture in captures:
+        file = run if run.is_file() else run / capture.path
+        try:
+            read.append((str(file), read_capture(file)))
+        except InputError as error:
+            results[str(file)] = unreadable(str(file), capture.kind, error.message)
+    results |= {result.inspection.path: result for result in replay_captures(read, options)}
+    files = [str(run if run.is_file() else run / capture.path) for capture in captures]
+    return tuple(with_findings(results[file], rules) for file in files)
+
+
+def _run_folder(path: Path) -> Path:
+    """The run that a capture, or a folder under `debug/`, belongs to."""
+    for folder in (path, *path.resolve().parents):
+        if folder.name == "debug":
+            return folder.parent
+    return path if path.is_dir() else path.parent
+
+
+def add_replays(report: RunReport, folder: Path, options: ReplayOptions, rules: tuple[Rule, ...]) -> RunReport:
+    """The report of an analysed run with the replays of its captures and their findings."""
+    if not report.captures:
+        return report
+    options = replace(options, setting=report.settings.precision)
+    results = _replay_run(folder, report.captures, options, rules)
+    replays = {capture.path: result for capture, result in zip(report.captures, results, strict=True)}
+    findings = [finding for result in results for finding in result.findings]
+    ran = {rule.id for rule in rules if rule.note == NOTE}
+    checks = Checks(
+        tuple(sorted({*report.checks.ran, *ran})),
+        tuple(skipped for skipped in report.checks.skipped if skipped.rule not in ran),
+    )
+    ordered = sorted((*report.findings, *findings), key=lambda finding: -finding.severity.rank)
+    return replace(report, findings=tuple(ordered), replays=replays, checks=checks)
