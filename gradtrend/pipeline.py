@@ -36,6 +36,8 @@ class AnalyzeOptions:
     rules_dir: Path | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    replay: bool = False
+    trust: bool = False
 
 
 def analyze_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
@@ -46,7 +48,17 @@ def analyze_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunReport, .
     rules = load_rules(options.rules_dir)
     selected = rule_ids(options.select, rules, "--select")
     ignored = rule_ids(options.ignore, rules, "--ignore")
-    return _each(path, options, lambda log: without(judge(log, rules), selected, ignored))
+    return _each(path, options, lambda log: without(_judged(log, rules, options), selected, ignored))
+
+
+def _judged(log: RunLog, rules: tuple[Rule, ...], options: AnalyzeOptions) -> RunReport:
+    report = judge(log, rules)
+    if not options.replay:
+        return report
+    from gradtrend.replay import ReplayOptions
+    from gradtrend.replaying import add_replays
+
+    return add_replays(report, ReplayOptions(trust=options.trust), rules)
 
 
 def read_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:

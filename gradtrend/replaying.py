@@ -13,11 +13,9 @@ from gradtrend.model.capture import Capture
 from gradtrend.model.contents import CaptureContents
 from gradtrend.model.replay import Replay
 from gradtrend.model.report import Checks, RunReport
-from gradtrend.model.rule import Rule
+from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.replay import ReplayOptions, replay_captures, unreadable
 from gradtrend.replay.findings import with_findings
-
-NOTE = "replay"  # what the GT6xx rules select
 
 
 def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None) -> tuple[Replay, ...]:
@@ -72,15 +70,17 @@ def _run_folder(path: Path) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def add_replays(report: RunReport, folder: Path, options: ReplayOptions, rules: tuple[Rule, ...]) -> RunReport:
+def add_replays(report: RunReport, options: ReplayOptions, rules: tuple[Rule, ...]) -> RunReport:
     """The report of an analysed run with the replays of its captures and their findings."""
     if not report.captures:
         return report
+    path = Path(report.run)
+    folder = path.parent if path.is_file() else path
     options = replace(options, setting=report.settings.precision)
     results = _replay_run(folder, report.captures, options, rules)
     replays = {capture.path: result for capture, result in zip(report.captures, results, strict=True)}
     findings = [finding for result in results for finding in result.findings]
-    ran = {rule.id for rule in rules if rule.note == NOTE}
+    ran = {rule.id for rule in rules if rule.note == REPLAY_NOTE}
     checks = Checks(
         tuple(sorted({*report.checks.ran, *ran})),
         tuple(skipped for skipped in report.checks.skipped if skipped.rule not in ran),

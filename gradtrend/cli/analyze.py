@@ -46,6 +46,8 @@ Exit codes:
 @click.option("--select", multiple=True, metavar="RULES", help="Report these rules only (GT101, GT5, a name).")
 @click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out. The verdict stays.")
 @click.option("--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override.")
+@click.option("--replay", is_flag=True, help="Replay the run's captured steps too (inspect them, without --trust).")
+@click.option("--trust", is_flag=True, help="With --replay: import and run the captured model's code.")
 @click.option("-q", "--quiet", is_flag=True, help="Text: only runs that make the exit code non-zero.")
 @click.option("--allow-undetermined", is_flag=True, help="Exit 0 where a run could not be judged or read.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the runs look like.")
@@ -59,7 +61,7 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     policy = Policy(*parse_fail_on(given["fail_on"], rules), given["allow_undetermined"])
     if given["output"]:
         check_writable(given["output"])
-    names = ("metric", "loss", "lr", "source", "run_id", "rules_dir", "select", "ignore")
+    names = ("metric", "loss", "lr", "source", "run_id", "rules_dir", "select", "ignore", "replay", "trust")
     options = pipeline.AnalyzeOptions(**{name: given[name] for name in names})
     results = [pipeline.analyze_path(path, options) for path in paths]
     runs = tuple(run for found, _ in results for run in found)

@@ -15,13 +15,14 @@ from gradtrend import __version__
 from gradtrend.cli.analyze import analyze
 from gradtrend.cli.outcome import Exit
 from gradtrend.cli.output import complain
+from gradtrend.cli.replay import replay
 from gradtrend.cli.rule import rule
 from gradtrend.cli.series import series
 from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.report.escape import escape
 
 # In the order of the help. A command's own heavy imports (polars and what reads with it) happen inside its function.
-COMMANDS: tuple[click.Command, ...] = (analyze, rule, series)
+COMMANDS: tuple[click.Command, ...] = (analyze, replay, rule, series)
 
 
 class Program(click.Group):

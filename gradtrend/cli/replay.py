@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -81,4 +82,6 @@ def replay_exit_code(results: Sequence[Replay]) -> Exit:
 def needs_trust(result: Replay) -> bool:
     """Whether a capture that was inspected only holds or names something bad, which only a run could judge."""
     seen = result.inspection
-    return result.outcome is Outcome.INSPECTED and bool(seen.bad_parameters or seen.nonfinite)
+    recorded = [value for value in (seen.loss, seen.gradient_norm) if value is not None]
+    bad = seen.bad_parameters or seen.nonfinite or not all(map(math.isfinite, recorded))
+    return result.outcome is Outcome.INSPECTED and bool(bad)

@@ -13,7 +13,7 @@ from gradtrend.detect.series_report import series_report
 from gradtrend.detect.steps import steps_of
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
 from gradtrend.model.report import Checks, Evidence, Finding, NonFinite, RunReport, SkippedRule
-from gradtrend.model.rule import Rule
+from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.model.runlog import Note, RunLog
 from gradtrend.model.words import Role, Trend
 
@@ -137,7 +137,9 @@ def _nonfinite(state: NonFiniteState, judged: Iterable[Judged]) -> NonFinite | N
 
 def _checks(rules: Sequence[Rule], outcomes: Sequence[Outcome]) -> Checks:
     """Which rules were checked, and why the others were not."""
-    ran = {o.rule.id for o in outcomes if o.missing is None} | {r.id for r in rules if r.note is not None}
+    ran = {o.rule.id for o in outcomes if o.missing is None} | {
+        r.id for r in rules if r.note not in (None, REPLAY_NOTE)
+    }
     missing = {o.rule.id: o.missing for o in outcomes if o.missing is not None and o.rule.id not in ran}
     skipped = [
         SkippedRule(rule.id, missing.get(rule.id) or _nothing_to_check(rule)) for rule in rules if rule.id not in ran
@@ -146,6 +148,8 @@ def _checks(rules: Sequence[Rule], outcomes: Sequence[Outcome]) -> Checks:
 
 
 def _nothing_to_check(rule: Rule) -> str:
+    if rule.note == REPLAY_NOTE:
+        return "no step was replayed"
     if rule.scope == "layer":
         return "no per-layer norms"
     what = {"loss": "loss", "lr": "learning rate", "loss_scale": "loss scale", "param_norm": "parameter norm"}

@@ -56,6 +56,10 @@ class Action:
     text_for: Mapping[str, str] = field(default_factory=dict)
 
 
+# The note that rules on a replayed step select: no log holds it, only a replay brings findings of them.
+REPLAY_NOTE = "replay"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule.

@@ -145,9 +145,8 @@ def _layer_lines(layers: Sequence[LayerGradient]) -> list[str]:
     ]
     finite = [layer.norm for layer in layers if math.isfinite(layer.norm)]
     if lines and finite:
-        lines.append(
-            f"  ({len(flagged)} of {len(layers)} parameters; finite norms {number(min(finite))} to {number(max(finite))})"
-        )
+        span = f"{number(min(finite))} to {number(max(finite))}"
+        lines.append(f"  ({len(flagged)} of {len(layers)} parameters; finite norms {span})")
     return lines
 
 
