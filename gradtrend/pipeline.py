@@ -1,24 +1,32 @@
-"""Joins ingest and detect: a path and options -> reports of its runs, failures instead of exceptions."""
+"""Joins ingest, detect and replay: a path and options -> reports of its runs, failures instead of exceptions."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from gradtrend.detect import rules as rule_files
 from gradtrend.detect.judge import judge
-from gradtrend.errors import ConfigError, GradtrendError
+from gradtrend.errors import ConfigError, GradtrendError, InputError
 from gradtrend.ingest.adapters import ADAPTERS
+from gradtrend.ingest.captures import find_captures, read_capture
 from gradtrend.ingest.discover import RunFiles, find_runs
 from gradtrend.ingest.load import Choice, load_run
 from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.roles import name_metric
-from gradtrend.model.report import Failure, RunReport
-from gradtrend.model.rule import Rule
+from gradtrend.ingest.settings import settings_of
+from gradtrend.model.capture import Capture
+from gradtrend.model.contents import CaptureContents
+from gradtrend.model.replay import Replay
+from gradtrend.model.report import Checks, Failure, RunReport
+from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.model.runlog import RunLog
+from gradtrend.replay import ReplayOptions as ReplayOptions
+from gradtrend.replay import replay_captures, unreadable
+from gradtrend.replay.findings import with_findings
 from gradtrend.selection import rule_ids, without
 
 _T = TypeVar("_T")
@@ -53,12 +61,7 @@ def analyze_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunReport, .
 
 def _judged(log: RunLog, rules: tuple[Rule, ...], options: AnalyzeOptions) -> RunReport:
     report = judge(log, rules)
-    if not options.replay:
-        return report
-    from gradtrend.replay import ReplayOptions
-    from gradtrend.replaying import add_replays
-
-    return add_replays(report, ReplayOptions(trust=options.trust), rules)
+    return _with_replays(report, ReplayOptions(trust=options.trust), rules) if options.replay else report
 
 
 def read_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
@@ -127,3 +130,74 @@ def source_names() -> tuple[str, ...]:
 def explain_role(metric: str) -> str:
     """Why a metric has its role."""
     return name_metric(metric).why
+
+
+def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None) -> tuple[Replay, ...]:
+    """Replay every capture at `path`: a capture, a run folder, or a folder of runs.
+
+    Raises `InputError` where there is none, `ConfigError` for rule files that cannot be used.
+    """
+    rules = load_rules(rules_dir)
+    given = Path(path)
+    if not given.exists():
+        raise InputError(f"{path}: no such file or folder", "Give a run folder, or a capture file under its debug/.")
+    runs = [run for run in (given, *_children(given)) if find_captures(run)]
+    if not runs:
+        raise InputError(
+            f"{path}: no captured step found",
+            "Captures lie under debug/ of a run: LightlyTrain writes one with "
+            'debug_args={"nancapture": {"enabled": True}}, other loops with gradtrend.save_capture.',
+        )
+    return tuple(result for run in runs for result in _replay_run(run, find_captures(run), options, rules))
+
+
+def _children(folder: Path) -> list[Path]:
+    if not folder.is_dir() or find_captures(folder):
+        return []
+    return sorted(child for child in folder.iterdir() if child.is_dir())
+
+
+def _replay_run(
+    run: Path, captures: tuple[Capture, ...], options: ReplayOptions, rules: tuple[Rule, ...]
+) -> tuple[Replay, ...]:
+    """The replays of one run's captures, those of its ranks taken together, in the captures' order."""
+    if options.setting is None:
+        options = replace(options, setting=settings_of(_run_folder(run)).precision)
+    read: list[tuple[str, CaptureContents]] = []
+    results: dict[str, Replay] = {}
+    for capture in captures:
+        file = run if run.is_file() else run / capture.path
+        try:
+            read.append((str(file), read_capture(file)))
+        except InputError as error:
+            results[str(file)] = unreadable(str(file), capture.kind, error.message)
+    results |= {result.inspection.path: result for result in replay_captures(read, options)}
+    files = [str(run if run.is_file() else run / capture.path) for capture in captures]
+    return tuple(with_findings(results[file], rules) for file in files)
+
+
+def _run_folder(path: Path) -> Path:
+    """The run that a capture, or a folder under `debug/`, belongs to."""
+    for folder in (path, *path.resolve().parents):
+        if folder.name == "debug":
+            return folder.parent
+    return path if path.is_dir() else path.parent
+
+
+def _with_replays(report: RunReport, options: ReplayOptions, rules: tuple[Rule, ...]) -> RunReport:
+    """The report of an analysed run with the replays of its captures and their findings."""
+    if not report.captures:
+        return report
+    path = Path(report.run)
+    folder = path.parent if path.is_file() else path
+    options = replace(options, setting=report.settings.precision)
+    results = _replay_run(folder, report.captures, options, rules)
+    replays = {capture.path: result for capture, result in zip(report.captures, results, strict=True)}
+    findings = [finding for result in results for finding in result.findings]
+    ran = {rule.id for rule in rules if rule.note == REPLAY_NOTE}
+    checks = Checks(
+        tuple(sorted({*report.checks.ran, *ran})),
+        tuple(skipped for skipped in report.checks.skipped if skipped.rule not in ran),
+    )
+    ordered = sorted((*report.findings, *findings), key=lambda finding: -finding.severity.rank)
+    return replace(report, findings=tuple(ordered), replays=replays, checks=checks)

@@ -51,12 +51,11 @@ def replay(
 
     The captures of several ranks at one step are judged together.
     """
-    from gradtrend.replay import ReplayOptions
-    from gradtrend.replaying import replay_path
+    from gradtrend import pipeline
 
     if output:
         check_writable(output)
-    results = replay_path(path, ReplayOptions(device, precision, trust), rules_dir)
+    results = pipeline.replay_path(path, pipeline.ReplayOptions(device, precision, trust), rules_dir)
     code = replay_exit_code(results)
     if format_ == "json":
         text = strict_json(replays_to_dict(results, code))

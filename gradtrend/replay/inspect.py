@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ def needed_imports(contents: CaptureContents) -> tuple[str, ...]:
     names = dict.fromkeys([contents.recipe.path])
     for tree in (contents.recipe.keywords, contents.microbatches):
         names.update(dict.fromkeys(ref.path for ref in _globals(tree)))
-    return tuple(names)
+    return tuple(name for name in names if name.partition(".")[0] not in ("builtins", "__builtin__"))
 
 
 def _globals(tree: Node) -> Iterator[GlobalRef]:
@@ -74,24 +74,38 @@ def _globals(tree: Node) -> Iterator[GlobalRef]:
 
 
 def _fields(batch: Node) -> list[Field]:
-    return [_field(name, node) for name, node in leaves(batch)][:_MAX_FIELDS]
+    return [_field(name, node) for name, node in leaves(batch, whole_lists=True)][:_MAX_FIELDS]
 
 
-def leaves(tree: Node, name: str = "") -> Iterator[tuple[str, Node]]:
-    """The leaves of a batch with their path (`image`, `views[0]`); a list of plain values is one leaf."""
+def leaves(tree: Node, name: str = "", whole_lists: bool = False) -> Iterator[tuple[str, Node]]:
+    """The leaves of a batch with their path (`image`, `views[0]`); a list of plain values is one leaf.
+
+    `whole_lists`: so is a list of tensors that are alike (one a sample).
+    """
     if isinstance(tree, dict):
         for key, value in tree.items():
-            yield from leaves(value, f"{name}.{key}" if name else str(key))
-    elif isinstance(tree, list | tuple) and any(isinstance(part, TensorRef | dict | list | tuple) for part in tree):
+            yield from leaves(value, f"{name}.{key}" if name else str(key), whole_lists)
+    elif _is_branch(tree) and not (whole_lists and _alike(tree)):
         for index, value in enumerate(tree):
-            yield from leaves(value, f"{name}[{index}]")
+            yield from leaves(value, f"{name}[{index}]", whole_lists)
     else:
         yield name, tree
+
+
+def _is_branch(tree: Node) -> bool:
+    return isinstance(tree, list | tuple) and any(isinstance(part, TensorRef | dict | list | tuple) for part in tree)
+
+
+def _alike(parts: Sequence[Node]) -> bool:
+    kinds = {(part.dtype, part.shape) if isinstance(part, TensorRef) else None for part in parts}
+    return len(kinds) == 1 and None not in kinds and len(parts) > 2
 
 
 def _field(name: str, node: Node) -> Field:
     if isinstance(node, TensorRef):
         return Field(name, node.dtype, node.shape)
+    if isinstance(node, list | tuple) and any(isinstance(part, TensorRef) for part in node):
+        return Field(name, f"{type(node).__name__} of {node[0].dtype}", (len(node), *node[0].shape))
     if isinstance(node, list | tuple):
         kinds = sorted({type(part).__name__ for part in node})
         return Field(name, f"{type(node).__name__} of {', '.join(kinds)}", (len(node),))

@@ -62,7 +62,7 @@ def test_select_and_ignore_filter_findings_and_exit_code_not_the_verdict(call: C
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("--select", "GT999"), "gradtrend rule"),
+        (("--select", "XX"), "gradtrend rule"),
         (("--ignore", "explodin"), "exploding"),
         (("--rules", "no/such/folder"), ""),
         (("--source", "jsonlines"), ""),

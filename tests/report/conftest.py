@@ -7,6 +7,7 @@ import math
 import pytest
 
 from gradtrend.model.capture import Capture, OverflowReport
+from gradtrend.model.replay import Inspection, Outcome, Replay, ReplayCause, SweepRow
 from gradtrend.model.report import (
     Checks,
     Evidence,
@@ -67,8 +68,14 @@ def exploding() -> RunReport:
         checks=Checks(("GT101",), (SkippedRule("GT401", "no per-layer norms"),)),
         captures=(Capture("debug/nan_capture/rank0/nan_capture.pt", "lightly-train", 398),),
         overflow_reports=(OverflowReport("debug/underflow_overflow_rank0.log", 397, True, 0, "layer2.1.relu", "ReLU"),),
-        replays={"debug/nan_capture/rank0/nan_capture.pt": {"status": "confirmed", "largest": math.inf}},
+        replays={"debug/nan_capture/rank0/nan_capture.pt": _replay()},
     )
+
+
+def _replay() -> Replay:
+    seen = Inspection("debug/nan_capture/rank0/nan_capture.pt", "lightly-train", 398, 0, "my.Model")
+    row = SweepRow("float16", finite=False, loss=math.inf, gradient_norm=math.nan)
+    return Replay(seen, Outcome.CONFIRMED, ReplayCause.PRECISION_RANGE, "cpu", "float16", sweep=(row,))
 
 
 @pytest.fixture

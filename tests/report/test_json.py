@@ -85,14 +85,12 @@ def test_the_contract_in_full(exploding: RunReport) -> None:
         "loss_count": 15,
     }
     assert run["checks"] == {"ran": ["GT101"], "skipped": [{"rule": "GT401", "reason": "no per-layer norms"}]}
-    assert run["captures"] == [
-        {
-            "path": "debug/nan_capture/rank0/nan_capture.pt",
-            "kind": "lightly-train",
-            "step": 398,
-            "replay": {"status": "confirmed", "largest": None},
-        }
-    ]
+    (capture,) = run["captures"]
+    replay = capture.pop("replay")
+    assert capture == {"path": "debug/nan_capture/rank0/nan_capture.pt", "kind": "lightly-train", "step": 398}
+    assert (replay["outcome"], replay["cause"]) == ("confirmed", "precision-range")
+    assert replay["sweep"][0]["loss"] is None
+    assert replay["sweep"][0]["nonfinite_fields"] == {"loss": "inf", "gradient_norm": "nan"}
 
 
 def test_findings_come_by_severity_then_rule_then_step(exploding: RunReport) -> None:
