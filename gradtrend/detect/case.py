@@ -63,6 +63,11 @@ class Case:
         """Where this series becomes non-finite for good."""
         return None if self.series is None else find_collapse(self.series)
 
+    @property
+    def ending_points(self) -> int:
+        """Non-finite points that end this series; a single one counts as two, since it did not come back."""
+        return 0 if self.collapse is None else max(2, self.collapse.points)
+
     @cached_property
     def shape(self) -> Shape | None:
         """The shape of this series' finite part."""
@@ -116,7 +121,7 @@ class Case:
         shape = self.shape
         assert shape is not None
         first = min(max(0, first), shape.points - 1)
-        last = min(max(last, first + 2), shape.points - 1)
+        last = min(max(last, first), shape.points - 1)
         return int(shape.steps[first]), int(shape.steps[last])
 
 

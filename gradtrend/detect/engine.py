@@ -72,15 +72,19 @@ def _ratio(condition: Condition, observed: float) -> float:
 
 
 def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
-    """(points that hold the larger change, points wanted), or None without a demand or a shape."""
+    """(points that the larger change has lasted, points wanted), or None without a demand or a shape.
+
+    In a short log a third of its points is enough, but never fewer than two.
+    """
     shape = case.shape
     if shape is None or (hold.points is None and hold.fraction is None):
         return None
-    ending = case.collapse.points if case.collapse is not None else 0
     rising = shape.rise.decades >= shape.fall.decades
-    points = shape.rise.points + ending if rising else shape.fall.points
-    wanted = hold.points if hold.points is not None else hold.fraction * (shape.points + ending)  # type: ignore[operator]
-    return float(points), float(wanted)
+    points = shape.rise.points + case.ending_points if rising else shape.fall.points
+    total = shape.points + case.ending_points
+    if hold.points is not None:
+        return float(points), float(min(hold.points, max(2, total // 3)))
+    return float(points), (hold.fraction or 0.0) * total
 
 
 def confidence(strength: float, points: int) -> float:

@@ -38,9 +38,12 @@ def without_masked(loss: Series, norm: Series) -> Series:
 
 
 def _around(steps: IntArray, values: FloatArray, first_step: int, last_step: int) -> FloatArray:
-    """The values at steps first..last, and the nearest ones where fewer than three lie there."""
+    """The values at steps first..last, and the nearest ones where fewer than three lie there.
+
+    At the very start one is enough: a short log has most of its progress between its first points.
+    """
     a, b = (int(i) for i in np.searchsorted(steps, [first_step, last_step + 1]))
-    while b - a < min(3, len(steps)):
+    while b - a < (3 if first_step > steps[0] else 1):
         a, b = max(0, a - 1), min(len(steps), b + 1)
     return values[a:b]
 
@@ -54,15 +57,18 @@ def loss_gain(loss: Series | None, since: tuple[int, int]) -> float | None:
     if loss is None or not loss.finite.any():
         return None
     steps, values = loss.steps[loss.finite], loss.values[loss.finite]
-    if values.min() < 0 or (values > 0).mean() < 0.5:
+    if len(values) < 2 or values.min() < 0 or (values > 0).mean() < 0.5:
         return None
     before = _around(steps, values, *since)
     after = values[-end_window(len(values)) :]
-    gained = float(np.median(before) - np.median(after))
+    start = float(np.median(before))
+    if start <= 0:
+        return None
+    gained = start - float(np.median(after))
     error = _MEDIAN_ERROR * spread(np.diff(values)) / math.sqrt(2) * math.sqrt(1 / len(before) + 1 / len(after))
     if abs(gained) < _GAIN_SIGMAS * error:
         return 0.0
-    return gained / float(np.median(before))
+    return gained / start
 
 
 def loss_scatter(loss: Series | None) -> float | None:

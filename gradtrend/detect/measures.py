@@ -51,10 +51,8 @@ def rise_over_noise(case: Case) -> float | None:
 
 
 def points_risen(case: Case) -> float | None:
-    """How many points hold the rise; non-finite points that end the log count, they are where it went."""
-    if (rise := _rise(case)) is None:
-        return None
-    return float(rise.points + (case.collapse.points if case.collapse is not None else 0))
+    """How many points the rise has lasted, with the non-finite points that end the log: they are where it went."""
+    return None if (rise := _rise(case)) is None else float(rise.points + case.ending_points)
 
 
 def loss_gain_since_rise(case: Case) -> float | None:
@@ -71,9 +69,16 @@ def decades_fallen(case: Case) -> float | None:
     return None if (fall := _fall(case)) is None else fall.decades
 
 
-def points_fallen(case: Case) -> float | None:
-    """How many points hold the fall."""
-    return None if (fall := _fall(case)) is None else float(fall.points)
+def points_low(case: Case) -> float | None:
+    """How many points lie in the lower half of the fall, to the end."""
+    if (fall := _fall(case)) is None or case.shape is None:
+        return None
+    return float(case.shape.points - fall.held_from)
+
+
+def decades_below_history(case: Case) -> float | None:
+    """How far the end lies below all but the lowest 2 % of what was logged before the fall."""
+    return None if (fall := _fall(case)) is None else fall.beyond
 
 
 def loss_gain_since_fall(case: Case) -> float | None:
@@ -168,7 +173,8 @@ MEASURES: Mapping[str, Measure] = {
     "points_risen": Measure(points_risen, "points", "points that hold the rise"),
     "loss_gain_since_rise": Measure(loss_gain_since_rise, "share", "loss gained since the rise", "no usable loss"),
     "decades_fallen": Measure(decades_fallen, "decades", "fall of the end below the highest settled level"),
-    "points_fallen": Measure(points_fallen, "points", "points that hold the fall"),
+    "decades_below_history": Measure(decades_below_history, "decades", "fall of the end below all seen before"),
+    "points_low": Measure(points_low, "points", "points in the lower half of the fall"),
     "loss_gain_since_fall": Measure(loss_gain_since_fall, "share", "loss gained since the fall", "no usable loss"),
     "loss_gain_since_low": Measure(loss_gain_since_low, "share", "loss gained since half the fall", "no usable loss"),
     "loss_gain_overall": Measure(loss_gain_overall, "share", "loss gained over the run", "no usable loss"),

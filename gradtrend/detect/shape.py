@@ -5,7 +5,7 @@ Everything works on y = log10(norm), so that no number here depends on the scale
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,14 +27,15 @@ _ZERO_DROP = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A lasting change of level: its size in decades, its first index, the index since which it holds and for how many
-    points; `beyond` is how far (decades) the end lies outside all that was seen before it (inf if nothing was).
+    """A lasting change of level: its size in decades, its first index, how many points it has lasted since then, and
+    the index from which it is half done for good. `beyond` is how far (decades) the end lies outside all that was seen
+    before it (inf if nothing was).
     """
 
     decades: float
     onset: int
-    held_from: int
     points: int
+    held_from: int
     beyond: float
 
 
@@ -112,13 +113,14 @@ def _change(y: FloatArray, level: float, end: float, noise: float) -> Change:
     """The lasting rise of y from `level` to `end` (for a fall, call with the signs turned)."""
     decades = end - level
     if decades <= 0:
-        return Change(decades, len(y), len(y), 0, 0.0)
+        return Change(decades, len(y), 0, len(y), 0.0)
     held_from = _held_from(y, level + decades / 2)
     edge = level + min(max(_EDGE_SHARE * decades, _EDGE_SIGMAS * noise), max(_EDGE_MOST, noise))
     before = np.flatnonzero(smooth(y)[: held_from + 1] <= edge)
     onset = min(int(before[-1]) + 1, len(y) - 1) if len(before) else 0
     beyond = end - float(np.quantile(y[:onset], _HISTORY_QUANTILE)) if onset else float("inf")
-    return Change(decades, onset, held_from, len(y) - held_from, beyond)
+    points = len(y) - onset if held_from < len(y) else 0
+    return Change(decades, onset, points, held_from, beyond)
 
 
 def _last_point_rise(y: FloatArray, level: float, noise: float) -> Change:
@@ -127,7 +129,7 @@ def _last_point_rise(y: FloatArray, level: float, noise: float) -> Change:
     if change.decades <= 0 or not change.onset:
         return change
     beyond = float(y[-1] - y[: change.onset].max())
-    return Change(change.decades, change.onset, change.held_from, change.points, beyond)
+    return replace(change, beyond=beyond)
 
 
 def _held_from(y: FloatArray, middle: float) -> int:
