@@ -74,7 +74,7 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
         if logged is None:
             table.open_at(raw)
         else:
-            logged = blocks.place(logged, scanner)
+            logged = blocks.place(logged, raw, scanner)
             megatron.watch(raw, logged, len(rows.line))
             rows.add(number, logged)
         scanner.every_line = table.is_open

@@ -22,21 +22,36 @@ class BlockSteps:
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
         self._refused: set[str] = set()
-        self._placed = False  # a log whose lines have counters of their own has no such records
+        self._owner: ConsoleLine | None = None  # the last line with a counter of its own
+        self._owned: set[str] = set()  # what such lines log
 
-    def place(self, logged: ConsoleLine, scanner: LineScanner) -> ConsoleLine:
-        """The line with its record's step, where it has no counter of its own and the record has one.
+    def place(self, logged: ConsoleLine, raw: bytes, scanner: LineScanner) -> ConsoleLine:
+        """The line with its record's step, where it has no counter of its own and the record has one."""
+        plan = logged.plan
+        if plan.counter is not None:
+            self._owner = logged
+            self._owned.update(field.name for field in plan.fields)
+            return logged
+        if plan.epoch is not None or not plan.fields or "{" in logged.text:
+            return logged
+        if self._owner is not None:
+            return self._below(self._owner, logged, raw)
+        return self._under_head(logged, scanner)
+
+    def _below(self, owner: ConsoleLine, logged: ConsoleLine, raw: bytes) -> ConsoleLine:
+        """An indented line of other metrics under a line with a step: the norms of the layers, mostly."""
+        new = all(field.name not in self._owned for field in logged.plan.fields)
+        if not new or raw[:1] not in (b" ", b"\t", b"-", b"*", b"|"):
+            return logged
+        return logged._replace(epoch=owner.epoch, counter=owner.counter, total=owner.total)
+
+    def _under_head(self, logged: ConsoleLine, scanner: LineScanner) -> ConsoleLine:
+        """A line under one that only names a step.
 
         A head that stands over more than one line of the same metric is no record's (`Epoch 3` over a hundred lines).
         """
-        plan = logged.plan
-        self._placed |= plan.counter is not None
-        if self._placed or plan.epoch is not None or not plan.fields or "{" in logged.text:
-            return logged
-        name = plan.fields[0].name
-        if name in self._refused:
-            return logged
-        step = _head(scanner)
+        name = logged.plan.fields[0].name
+        step = UNKNOWN if name in self._refused else _head(scanner)
         if step == UNKNOWN:
             return logged
         if self._last.get(name) == step:

@@ -33,8 +33,11 @@ _CALL = re.compile(
 )
 _SEPARATOR = re.compile(r"['\"`*]*\s*(?:=>|->|→|:=|==|:|=|\|)\s*$")
 _DELIMITER = re.compile(r"[,;|│┃{}\[\]<>\"'`\t!?]|\s{2,}|\s[-–•·]+\s|:\s|=\s|\)(?=\s)|\.\s")
+_EDGE = re.compile(r"^[^\w|]+|[^\w|\])]+$")
 _GROUP = re.compile(r"\s*\(([^()]*)\)$")
-_LEVEL = re.compile(r"^(?:\S*(?:INFO|WARN(?:ING)?|DEBUG|ERROR|NOTICE)\]?:?|train_inner)\s+")
+_LEVEL = re.compile(r"^(?:\S*(?:INFO|WARN(?:ING)?|DEBUG|ERROR|NOTICE)(?:\]?:?\s+|:[\w.]+:)|train_inner\s+)")
+# A layer ahead of what was measured of it: `encoder.0.weight: grad_norm=0.5`.
+_OF_LAYER = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+)\s*:\s+$")
 _PROSE = re.compile(
     r"(?:an?|and|are|as|at|be|been|below|but|by|can|could|did|do|does|for|from|had|has|have|he|how|i|if|in|is|its|just|like"
     r"|of|on|or|our|set|should|so|than|that|the|their|then|there|they|this|to|use|used|using|was|we|were|what|when|where"
@@ -49,6 +52,8 @@ _NAMING = re.compile(
     r"|validation|value|weight)$"
 )
 _HELD_OUT = re.compile(r"\b(?:val|valid|validation|eval|test|dev)\b", re.IGNORECASE)
+_COUNTED = frozenset({"", "it", "iter", "batch", "step", "epoch"})  # units of what is counted
+_WHOLE = re.compile(r"\+?\d[\d,]{0,17}(?:\.0+)?$")
 _LONGEST_NAME = 6  # words; longer keys before a colon are sentences
 
 
@@ -72,9 +77,8 @@ class Token(NamedTuple):
 
     @property
     def is_count(self) -> bool:
-        """Whether it is a plain whole number, or tqdm's `12it`."""
-        digits = self.text.replace(",", "")
-        return self.unit in ("", "it") and digits.isdigit() and len(digits) < 16
+        """Whether it is a whole number: `12`, `1,200`, `9.000`, tqdm's `12it`, `100batch`."""
+        return self.unit in _COUNTED and _WHOLE.match(self.text) is not None
 
 
 def value_of(text: str, unit: str = "") -> float | None:
@@ -151,7 +155,10 @@ def _tied(text: str) -> str:
     group = _GROUP.search(text)
     if group is not None:
         text = text[: group.start()]
-    name = _LEVEL.sub("", _last_part(text))
+    name = _last_part(_LEVEL.sub("", _last_part(text)))
+    layer = _OF_LAYER.search(text.removesuffix(name)) if name else None
+    if layer is not None:
+        return text[layer.start() :]
     words = name.split()
     if len(words) > _LONGEST_NAME or (len(words) > 1 and any(_PROSE.match(word) for word in words)):
         return ""
@@ -162,7 +169,7 @@ def _last_part(text: str) -> str:
     start = 0
     for match in _DELIMITER.finditer(text):
         start = match.end()
-    name = text[start:].strip(" \t-–*#>.:%$()=~")
+    name = _EDGE.sub("", text[start:])
     return name if any(character.isalpha() for character in name) else ""
 
 

@@ -78,5 +78,5 @@ def _take_rank(text: str) -> tuple[int, str]:
 def _count(text: str, span: Span | None) -> int:
     if span is None:
         return UNKNOWN
-    digits = text[span[0] : span[1]].replace(",", "")
+    digits = text[span[0] : span[1]].replace(",", "").partition(".")[0].lstrip("+")
     return int(digits) if digits.isdigit() else UNKNOWN

@@ -20,14 +20,9 @@ Span = tuple[int, int]
 
 # What a line's own counter is called, without `train`; best first where a line has several.
 _GLOBAL = (
-    "global_step",
-    "global_steps",
-    "num_updates",
-    "n_updates",
-    "total_timesteps",
-    "num_timesteps",
-    "current_steps",
-)
+    "global_step", "global_steps", "global_step_max_steps", "num_updates", "n_updates", "total_timesteps",
+    "num_timesteps", "current_steps",
+)  # fmt: skip
 _COUNTERS = re.compile(
     r"(?:(?:optimizer_|opt_|current_|completed_|_)?steps?|(?:learning_)?iterations?|iters?|itr?|updates?|(?:mini)?batch(?:es)?"
     r"|n_?iter|timesteps?|i)$"
@@ -37,7 +32,7 @@ _EPOCHS = frozenset({"epoch", "ep", "epochs"})
 _RANKS = frozenset({"rank", "local_rank", "global_rank"})
 _NOT_VALUES = frozenset({*_GLOBAL, *_EPOCHS, *_RANKS, *NOT_METRICS, "train", "training", "", "eta"})
 _SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|cu|rs)$|::")
-_TRAIN = re.compile(r"^(?:train|training|trainer)_?")
+_TRAIN = re.compile(r"^(?:training|trainer|train)(?:_|$)")
 _BAR = re.compile(r"%\s?\||\[[^\]]*(?:it/s|s/it)|━")
 _HELD_OUT = re.compile(
     r"\b(?:val|valid|validat(?:e|ion)|eval|evaluat(?:e|ion)|test)\b[\s)\]]*(?:summary|epoch|step|iter|[-:|\[])",
@@ -106,14 +101,14 @@ def plan_line(text: str) -> Plan | None:
         return None
     if _HELD_OUT.search(text[: metrics[0].start]):
         return None
-    named = [token for token in found if token.name_at >= 0]
-    checks = tuple((t.name_at, t.name_at + len(t.name), t.name) for t in named if any(c.isdigit() for c in t.name))
+    # A name with digits that is pieced together (name_at -1) never passes its check, so that such lines are read anew.
+    checks = tuple((t.name_at, t.name_at + len(t.name), t.name) for t in metrics if any(c.isdigit() for c in t.name))
     fields = tuple(Field(t.name, says(t.name), t.start, t.end, t.unit) for t in metrics)
     return _place(text, found, fields)._replace(checks=checks)
 
 
 def _place(text: str, found: Sequence[Token], fields: tuple[Field, ...]) -> Plan:
-    epoch = next((t for t in found if _key(t.name) in _EPOCHS and t.is_count), None)
+    epoch = next((t for t in found if (_key(t.name) in _EPOCHS or t.unit == "epoch") and t.text.isdigit()), None)
     rank = next((t for t in found if t.name.lower() in _RANKS and t.is_count), None)
     plan = Plan(
         fields,
@@ -168,4 +163,7 @@ def _places(text: str, found: Sequence[Token], before: int) -> list[Token]:
     leading = ahead[0] if ahead else None
     if leading is not None and not leading.name and not text[: leading.start].strip(" [("):
         return [leading]
-    return [token for token in ahead if token.unit == "it" and not token.name][:1]
+    counted = [token for token in ahead if token.unit in ("it", "iter", "batch", "step")]
+    # `logging_writer.py:48] [100] loss=2.3`: a number in brackets right before the first metric.
+    boxed = [t for t in ahead[-1:] if t.bracketed and not t.name and text[t.end :].lstrip().startswith("]")]
+    return counted[:1] or boxed

@@ -22,6 +22,7 @@ from gradtrend.model.words import Role
 _MOST_OTHERS = 4_000_000
 _MOST_NAMES = 5_000
 _DIGITS_SAMPLE = 2_000
+_FEW = 2  # lines that may well be of one step
 _UNPLACED = 0.5  # above this share of lines without a step, the few that have one are read as rows, too
 
 
@@ -145,6 +146,8 @@ def _steps(rows: ConsoleRows) -> tuple[Ints, npt.NDArray[np.bool_]]:
     epoch = np.frombuffer(rows.epoch, dtype=np.int64)
     counter = np.frombuffer(rows.counter, dtype=np.int64)
     total = np.frombuffer(rows.total, dtype=np.int64)
+    if len(counter) > _FEW and (counter == counter[0]).all() and (epoch == UNKNOWN).all() and (total == UNKNOWN).all():
+        counter = np.full_like(counter, UNKNOWN)  # a process id or a line number in the place of a step
     steps = whole_run_steps(epoch, counter, total, rows.in_epoch, rows.zero_based, any(rows.bar))
     if (steps == UNKNOWN).mean() > _UNPLACED and not rows.in_epoch:
         by_epoch = np.where(counter == UNKNOWN, epoch, counter)

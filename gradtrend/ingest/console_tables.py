@@ -18,6 +18,8 @@ from gradtrend.model.words import Role
 _EDGES = "|│┃║ \t"
 _BARRED = re.compile(r"\s*[|│┃║]\s*")
 _GAP = re.compile(r"\t+|\s{2,}")
+_COMMA = re.compile(r"\s*[,;]\s*")
+_BAR = re.compile(r":?\s*\d+%\|.*$")  # a progress bar behind the row
 _RULER = re.compile(r"^[\s|│┃║+:=\-–─━┼╇╋┏┓┗┛┡┩├┤└┘┌┐┬┴╞╪╡]*$")
 _MOST_COLUMNS = 60
 _GIVE_UP = 3  # lines in a row that are no table rows
@@ -28,7 +30,7 @@ class TableReader:
     """Reads tables; `is_open` while lines may belong to one."""
 
     columns: list[str] = field(default_factory=list)
-    barred: bool = False
+    separator: re.Pattern[str] = _GAP
     strangers: int = 0
 
     @property
@@ -41,7 +43,7 @@ class TableReader:
         text = clean(raw)
         if not text or _RULER.match(text):
             return True
-        cells = _cells(text, self.barred)
+        cells = _cells(_BAR.sub("", text), self.separator)
         values = [parse_number(cell.replace(",", "").rstrip("%")) for cell in cells]
         if len(cells) == len(self.columns) and sum(value is not None for value in values) * 2 >= len(cells):
             self.strangers = 0
@@ -57,14 +59,14 @@ class TableReader:
         if (any(48 <= byte <= 57 for byte in raw) and b"=" in raw) or len(raw) > 4096:
             return
         text = clean(raw)
-        barred = _BARRED.search(text.strip(_EDGES)) is not None
-        names = _cells(text, barred)
+        separator = next((kind for kind in (_BARRED, _COMMA) if kind.search(text.strip(_EDGES))), _GAP)
+        names = _cells(text, separator)
         if not 2 <= len(names) <= _MOST_COLUMNS or any(parse_number(n) is not None or ":" in n for n in names):
             return
         if not any(name.lower().replace(" ", "_") in _STEPS for name in names):
             return
         if any(says(name) in (Role.GRAD_NORM, Role.LOSS) for name in names):
-            self.columns, self.barred, self.strangers = names, barred, 0
+            self.columns, self.separator, self.strangers = names, separator, 0
 
     def _add(self, number: int, cells: list[str], values: list[float | None], rows: ConsoleRows) -> None:
         counter = epoch = UNKNOWN
@@ -88,8 +90,6 @@ def _whole(cell: str) -> int:
     return UNKNOWN if step is None else step
 
 
-def _cells(text: str, barred: bool) -> list[str]:
-    if barred:
-        return _BARRED.split(text.strip(_EDGES))
-    cells = _GAP.split(text.strip())
-    return cells if len(cells) > 1 else text.split()
+def _cells(text: str, separator: re.Pattern[str]) -> list[str]:
+    cells = separator.split(text.strip(_EDGES))
+    return cells if len(cells) > 1 or separator is not _GAP else text.split()
