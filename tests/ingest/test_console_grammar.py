@@ -33,6 +33,10 @@ def named(line: str) -> dict[str, float | None]:
         ("loss: 1.#INF norm: -1.#IND x: -Infinity", {"loss": math.inf, "norm": math.nan, "x": -math.inf}),
         ("gnorm: 1.2K  tps: 7,282  loss: 12,345.5", {"gnorm": 1200.0, "tps": 7282.0, "loss": 12345.5}),
         ("{'grad_norm': {'enc': 0.1, 'dec': 0.2}, 'lr': 1}", {"grad_norm/enc": 0.1, "grad_norm/dec": 0.2, "lr": 1.0}),
+        ("INFO:tensorflow:loss = 2.5, step = 100 (12.345 sec)", {"loss": 2.5}),
+        ("📉 Step 100 → loss=2.5", {"loss": 2.5}),
+        ("[D loss: 0.69] [G loss: 0.70] [D grad norm: 1.2]", {"D loss": 0.69, "G loss": 0.7, "D grad norm": 1.2}),
+        ("  encoder.0.weight: grad_norm=0.5", {"encoder.0.weight: grad_norm": 0.5}),
         ("loss -> 3.5; grad norm => 2", {"loss": 3.5, "grad norm": 2.0}),
     ],
 )
@@ -91,6 +95,11 @@ def test_text_that_logs_nothing(line: str) -> None:
         ("rank: 1 step: 9 loss: 2.0", UNKNOWN, 9, UNKNOWN, 1),
         ("Train Summary | Epoch 25 | loss=0.09", 25, UNKNOWN, UNKNOWN, UNKNOWN),
         ("  1%| | 10/1233 [07:54<14:12:16, 41.8s/it]{'loss': 1.7, 'epoch': 0.01}", UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN),
+        ("x.py:48] [100] learning_rate=0.001, loss=2.3", UNKNOWN, 100, UNKNOWN, UNKNOWN),
+        ("(trainer:7) INFO: 2epoch:train:1-100batch: loss=9.5, grad_norm=1.5", 2, 100, UNKNOWN, UNKNOWN),
+        ("Epoch 0: 1%| | 10/99 [00:10<10:00, loss=9.1, global_step=9.000]", 0, 9, UNKNOWN, UNKNOWN),
+        ("{'loss': 2.3, 'global_step/max_steps': '10/1000', 'epoch': 0.1}", UNKNOWN, 10, 1000, UNKNOWN),
+        ("Epoch [1/90], Step [100/500], Loss: 2.3", 1, 100, 500, UNKNOWN),
         ("step 1,200 | loss 3.2", UNKNOWN, 1200, UNKNOWN, UNKNOWN),
     ],
 )

@@ -29,6 +29,7 @@ end
 │ 1    │ 3.2  │ 0.5       │
 │ 2    │ 3.1  │ nan       │
 """,
+    "commas": "step,loss,grad_norm\n1,3.2,0.5\n2,3.1,nan\n",
     "interrupted": "step | loss | grad_norm\n1 | 3.2 | 0.5\nsaving a checkpoint\n2 | 3.1 | nan\n",
 }
 
@@ -64,6 +65,19 @@ def test_a_block_of_rows_takes_the_step_at_its_head() -> None:
 def test_a_head_over_many_lines_is_not_their_step() -> None:
     text = "Epoch 3\n" + "".join(f"loss: {i}.5 grad_norm: {i}.25\n" for i in range(4))
     assert [step for step, _ in points(text, "grad_norm")] == [None] * 4
+
+
+def test_layers_below_a_line_with_a_step_are_of_that_step() -> None:
+    text = "".join(
+        f"step {s} loss {s}.5\n  enc.0.weight: grad_norm={s}.25\n  enc.1.weight: grad_norm={s}.75\n" for s in (1, 2)
+    )
+    assert points(text, "enc.0.weight: grad_norm") == [(1, "1.25"), (2, "2.25")]
+    assert points(text, "enc.1.weight: grad_norm") == [(1, "1.75"), (2, "2.75")]
+
+
+def test_a_row_with_a_progress_bar_behind_it() -> None:
+    text = "  Epoch  GPU_mem  box_loss  Size\n  1/100  2.34G  1.5  640: 100%|███| 8/8 [00:02<00:00,  3.1it/s]\n"
+    assert points(text, "box_loss") == [(1, "1.5")]
 
 
 def test_indented_values_below_a_step_line() -> None:
