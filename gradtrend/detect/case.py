@@ -84,12 +84,13 @@ class Case:
 
     @cached_property
     def early_spikes(self) -> tuple[Spike, ...]:
-        """Spikes during warm-up or just after it that stand above all before them: a bump on the way down is none."""
+        """Spikes of warm-up: above all before them (a bump on the way down is none) and not surpassed by later ones."""
         shape = self.shape
         if shape is None:
             return ()
-        early = (s for s in self.spikes if shape.steps[s.first] <= self.early_until)
-        return tuple(s for s in early if s.beyond >= BEYOND_HISTORY)
+        early = [s for s in self.spikes if shape.steps[s.first] <= self.early_until]
+        highest_later = max((s.decades for s in self.late_spikes), default=0.0)
+        return tuple(s for s in early if s.beyond >= BEYOND_HISTORY and s.decades >= highest_later)
 
     @cached_property
     def late_spikes(self) -> tuple[Spike, ...]:
@@ -105,12 +106,14 @@ class Case:
         steps = self.series.steps
         return early_until(int(steps[0]), int(steps[-1]), self.run.warmup_end)
 
-    def steps_before(self, index: int) -> tuple[int, int]:
-        """First and last step of the twentieth of the run just before a judged point (the first points for 0)."""
-        return self._steps(index - self._near, index - 1)
+    def before(self, index: int) -> tuple[tuple[int, int], ...]:
+        """Windows of steps just before a judged point: a twentieth of the run; at the start its first point as well."""
+        if index > 0:
+            return (self._steps(index - self._near, index - 1),)
+        return self._steps(0, 0), self._steps(0, self._near - 1)
 
-    def steps_from(self, index: int) -> tuple[int, int]:
-        """First and last step of as many points from a judged point on."""
+    def since(self, index: int) -> tuple[int, int]:
+        """The window of a twentieth of the run from a judged point on."""
         return self._steps(index, index + self._near - 1)
 
     @property
@@ -120,9 +123,7 @@ class Case:
     def _steps(self, first: int, last: int) -> tuple[int, int]:
         shape = self.shape
         assert shape is not None
-        first = min(max(0, first), shape.points - 1)
-        last = min(max(last, first), shape.points - 1)
-        return int(shape.steps[first]), int(shape.steps[last])
+        return int(shape.steps[max(0, first)]), int(shape.steps[min(last, shape.points - 1)])
 
 
 def late_level(shape: Shape) -> float:

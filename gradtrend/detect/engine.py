@@ -13,6 +13,8 @@ from gradtrend.model.rule import Condition, Hold, Rule
 
 # Ratios of measure to limit are kept within 0.1 .. 10: beyond that nothing is more certain.
 _MOST_RATIO = 10.0
+# A jump of x100 in a log of a few points needs no second point to be believed: noise is a fraction of that.
+_OUTRIGHT_DECADES = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +76,17 @@ def _ratio(condition: Condition, observed: float) -> float:
 def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
     """(points that the larger change has lasted, points wanted), or None without a demand or a shape.
 
-    In a short log a third of its points is enough, but never fewer than two.
+    In a short log a third of its points is enough, and one point where it is x100 off.
     """
     shape = case.shape
     if shape is None or (hold.points is None and hold.fraction is None):
         return None
-    rising = shape.rise.decades >= shape.fall.decades
-    points = shape.rise.points + case.ending_points if rising else shape.fall.points
+    change = shape.rise if shape.rise.decades >= shape.fall.decades else shape.fall
+    points = change.points + (case.ending_points if change is shape.rise else 0)
     total = shape.points + case.ending_points
     if hold.points is not None:
-        return float(points), float(min(hold.points, max(2, total // 3)))
+        least = 1 if change.decades >= _OUTRIGHT_DECADES else 2
+        return float(points), float(min(hold.points, max(least, total // 3)))
     return float(points), (hold.fraction or 0.0) * total
 
 

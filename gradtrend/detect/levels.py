@@ -21,8 +21,11 @@ def window_of(points: int) -> int:
 
 
 def end_window(points: int) -> int:
-    """How many last points say where a run ended: 2 % of it, at least 3; fewer where the log has under 8 points."""
-    return max(3, points // 50) if points >= 8 else min(2, points)
+    """How many last points say where a run ended: 0.5 % of it, at least 3; the last one where there are under 8.
+
+    More would hide an explosion in the last percent of a long log.
+    """
+    return max(3, points // 200) if points >= 8 else 1
 
 
 def trailing_median(y: FloatArray, window: int) -> FloatArray:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from gradtrend.detect.levels import end_window, spread
+from gradtrend.detect.levels import spread
 from gradtrend.detect.series import BoolArray, FloatArray, IntArray, Series
 
 # A change of the loss within this many standard errors of the two levels compared is its scatter, not progress.
@@ -37,38 +37,38 @@ def without_masked(loss: Series, norm: Series) -> Series:
     return Series(loss.metric, loss.role, loss.layer, loss.steps, np.where(masked, np.nan, loss.values))
 
 
-def _around(steps: IntArray, values: FloatArray, first_step: int, last_step: int) -> FloatArray:
-    """The values at steps first..last, and the nearest ones where fewer than three lie there.
+def loss_gain(loss: Series | None, *windows: tuple[int, int]) -> float | None:
+    """How far the loss came from where it was to the end of the run, as a share of where it was.
 
-    At the very start one is enough: a short log has most of its progress between its first points.
+    `windows` are (first, last) steps; the loss before is its median in one of them, and the largest gain counts: at the
+    start of a run a short window sees the steep descent, a long one a slow descent under much scatter. 1 is "to zero",
+    0 "nothing that its own scatter would not give", below 0 "worse". None without a loss, or where it is not positive
+    throughout: then it is a difference of terms (RL, GANs, log densities) and says nothing of progress.
     """
-    a, b = (int(i) for i in np.searchsorted(steps, [first_step, last_step + 1]))
-    while b - a < (3 if first_step > steps[0] else 1):
-        a, b = max(0, a - 1), min(len(steps), b + 1)
-    return values[a:b]
-
-
-def loss_gain(loss: Series | None, since: tuple[int, int]) -> float | None:
-    """How far the loss came from the steps `since` to the end of the run, as a share of where it was.
-
-    1 is "to zero", 0 "nothing that its own scatter would not give", below 0 "worse". None without a loss, or where it
-    is not positive throughout: then it is a difference of terms (RL, GANs, log densities) and says nothing of progress.
-    """
-    if loss is None or not loss.finite.any():
+    if loss is None:
         return None
     steps, values = loss.steps[loss.finite], loss.values[loss.finite]
     if len(values) < 2 or values.min() < 0 or (values > 0).mean() < 0.5:
         return None
-    before = _around(steps, values, *since)
-    after = values[-end_window(len(values)) :]
+    after = values[-max(3, len(values) // 50) :]
+    scatter = spread(np.diff(values)) / math.sqrt(2)
+    gains = [_gain(_inside(steps, values, *window), after, scatter) for window in windows]
+    return max((gain for gain in gains if gain is not None), default=None)
+
+
+def _inside(steps: IntArray, values: FloatArray, first_step: int, last_step: int) -> FloatArray:
+    """The values at steps first..last, or the nearest one before where none is logged there."""
+    a, b = (int(i) for i in np.searchsorted(steps, [first_step, last_step + 1]))
+    return values[a:b] if b > a else values[max(0, a - 1) : max(1, a)]
+
+
+def _gain(before: FloatArray, after: FloatArray, scatter: float) -> float | None:
     start = float(np.median(before))
     if start <= 0:
         return None
     gained = start - float(np.median(after))
-    error = _MEDIAN_ERROR * spread(np.diff(values)) / math.sqrt(2) * math.sqrt(1 / len(before) + 1 / len(after))
-    if abs(gained) < _GAIN_SIGMAS * error:
-        return 0.0
-    return gained / start
+    error = _MEDIAN_ERROR * scatter * math.sqrt(1 / len(before) + 1 / len(after))
+    return 0.0 if abs(gained) < _GAIN_SIGMAS * error else gained / start
 
 
 def loss_scatter(loss: Series | None) -> float | None:

@@ -61,12 +61,19 @@ def loss_gain_since_rise(case: Case) -> float | None:
         return None
     if case.shape.points - rise.onset < _LOSS_ANSWERS:
         return None
-    return loss_gain(case.run.loss, case.steps_before(rise.onset))
+    return loss_gain(case.run.loss, *case.before(rise.onset))
 
 
 def decades_fallen(case: Case) -> float | None:
     """How far the end of the run lies below its highest settled level."""
     return None if (fall := _fall(case)) is None else fall.decades
+
+
+def fall_duration(case: Case) -> float | None:
+    """How long the fall took until it was half done, as a share of the run."""
+    if (fall := _fall(case)) is None or case.shape is None or fall.held_from >= case.shape.points:
+        return None
+    return (fall.held_from - fall.onset) / case.shape.points
 
 
 def points_low(case: Case) -> float | None:
@@ -85,14 +92,14 @@ def loss_gain_since_fall(case: Case) -> float | None:
     """How far the loss came since the fall began, as a share of where it was."""
     if (fall := _fall(case)) is None or fall.decades <= 0:
         return None
-    return loss_gain(case.run.loss, case.steps_before(fall.onset))
+    return loss_gain(case.run.loss, *case.before(fall.onset))
 
 
 def loss_gain_since_low(case: Case) -> float | None:
     """How far the loss came since the fall was half done (in decades), as a share of where it was."""
     if (fall := _fall(case)) is None or case.shape is None or fall.held_from >= case.shape.points:
         return None
-    return loss_gain(case.run.loss, case.steps_from(fall.held_from))
+    return loss_gain(case.run.loss, case.since(fall.held_from))
 
 
 def loss_gain_overall(case: Case) -> float | None:
@@ -100,7 +107,8 @@ def loss_gain_overall(case: Case) -> float | None:
     loss = case.run.loss
     if loss is None or not len(loss):
         return None
-    return loss_gain(loss, (int(loss.steps[0]), int(loss.steps[min(2, len(loss) - 1)])))
+    first = int(loss.steps[0])
+    return loss_gain(loss, *((first, int(loss.steps[i])) for i in (min(2, len(loss) - 1), len(loss) // 5)))
 
 
 def loss_scatter_overall(case: Case) -> float | None:
@@ -174,6 +182,7 @@ MEASURES: Mapping[str, Measure] = {
     "loss_gain_since_rise": Measure(loss_gain_since_rise, "share", "loss gained since the rise", "no usable loss"),
     "decades_fallen": Measure(decades_fallen, "decades", "fall of the end below the highest settled level"),
     "decades_below_history": Measure(decades_below_history, "decades", "fall of the end below all seen before"),
+    "fall_duration": Measure(fall_duration, "share", "time to half of the fall, of the run"),
     "points_low": Measure(points_low, "points", "points in the lower half of the fall"),
     "loss_gain_since_fall": Measure(loss_gain_since_fall, "share", "loss gained since the fall", "no usable loss"),
     "loss_gain_since_low": Measure(loss_gain_since_low, "share", "loss gained since half the fall", "no usable loss"),

@@ -32,9 +32,14 @@ def share_at_top(case: Case) -> float | None:
 
 
 def share_of_zeros(case: Case) -> float | None:
-    """Share of the finite norms that are exactly zero."""
-    values = _finite(case)
-    return float((values == 0).mean()) if len(values) else None
+    """Share of the finite norms that are exactly zero, but for steps whose loss is zero too (a satisfied margin)."""
+    series, loss = case.series, case.run.loss
+    if series is None or not series.finite.any():
+        return None
+    zero = series.finite & (series.values == 0)
+    if loss is not None:
+        zero &= ~np.isin(series.steps, loss.steps[loss.values == 0])
+    return float(zero.sum() / series.finite.sum())
 
 
 def share_repeated(case: Case) -> float | None:
