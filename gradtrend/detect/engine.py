@@ -90,8 +90,8 @@ def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
     return float(points), (hold.fraction or 0.0) * total
 
 
-def confidence(strength: float, points: int) -> float:
-    """How sure a fired rule is: 0.5 at its limit, 0.88 at twice it, less where only a few points speak.
+def confidence(strength: float, points: int | None) -> float:
+    """How sure a fired rule is: 0.5 at its limit, 0.88 at twice it, less where a trend rests on a few points.
 
     The form is a choice; that it is calibrated is measured by the confidence benchmark.
     """
@@ -103,5 +103,5 @@ def confidence_quiet(closeness: float, points: int) -> float:
     return round((1 - 0.5 * closeness**2) * _points_factor(points), 3)
 
 
-def _points_factor(points: int) -> float:
-    return points / (points + 2) if points else 0.5
+def _points_factor(points: int | None) -> float:
+    return 1.0 if points is None else points / (points + 2)

@@ -111,6 +111,7 @@ FACTS: Mapping[str, Callable[[Case], bool | None]] = {
     "no_capture": lambda case: not has_capture(case),
     "has_overflow_report": has_overflow_report,
     "no_overflow_report": lambda case: not has_overflow_report(case) and not has_capture(case),
+    "no_lr": lambda case: case.run.lr is None,
     "loss_logged": lambda case: case.run.loss is not None,
     "no_loss": lambda case: case.run.loss is None,
     "layers_logged": lambda case: bool(case.run.layers),

@@ -60,15 +60,19 @@ def _cases(rule: Rule, run: RunCase) -> list[Case]:
 
 
 def _without_silenced(outcomes: list[Outcome]) -> list[Outcome]:
-    """Drop what a rule in `unless` silences: on the same series, or, from a rule on the run as a whole, on all."""
-    fired = {(o.rule.id, None if o.rule.scope == "once" else id(o.case.series)) for o in outcomes if o.fired}
+    """Drop what a rule in `unless` silences.
+
+    A rule on a total gradient norm is silenced by one that fired on the same norm or on the run as a whole, any other
+    rule by one that fired anywhere in the run.
+    """
+    fired = {(o.rule.id, id(o.case.series)) for o in outcomes if o.fired}
+    run_wide = {o.rule.id for o in outcomes if o.fired and o.rule.scope == "once"}
+    anywhere = {rule for rule, _ in fired}
 
     def silenced(o: Outcome) -> bool:
-        keys = (id(o.case.series), None)
-        of_total = {rule for rule, _ in fired} if o.rule.scope == "layer" else set()
-        return any((other, key) in fired for other in o.rule.unless for key in keys) or bool(
-            of_total.intersection(o.rule.unless)
-        )
+        if o.rule.scope == "run" and o.rule.role == Role.GRAD_NORM:
+            return any(other in run_wide or (other, id(o.case.series)) in fired for other in o.rule.unless)
+        return bool(anywhere.intersection(o.rule.unless))
 
     return [o for o in outcomes if not (o.fired and silenced(o))]
 
@@ -78,7 +82,7 @@ def finding_of(outcome: Outcome) -> Finding:
     rule, case = outcome.rule, outcome.case
     values = template_values(case) | {e.measure: e.observed for e in outcome.evidence}
     first, last = steps_of(outcome)
-    points = case.shape.points if case.shape is not None else case.run.nonfinite.collapse_points
+    points = case.shape.points if rule.trend is not None and case.shape is not None else None
     return Finding(
         rule=rule.id,
         name=rule.name,

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
-from gradtrend.detect import quality
+from gradtrend.detect import loss_measures, quality
 from gradtrend.detect.case import Case, late_level
+from gradtrend.detect.levels import trailing_median, window_of
 from gradtrend.detect.losses import loss_gain, loss_scatter
 from gradtrend.detect.shape import Change
 
@@ -174,6 +176,34 @@ def decades_above_total_rise(case: Case) -> float | None:
     return case.shape.rise.decades - max(rises, default=0.0)
 
 
+def excursion_decades(case: Case) -> float | None:
+    """How far the highest settled level after warm-up lies above both the lowest level before it and the end."""
+    if case.shape is None:
+        return None
+    shape, window = case.shape, window_of(case.shape.points)
+    levels = trailing_median(shape.y, window)
+    late = np.flatnonzero(shape.steps[: len(levels)] > case.early_until)
+    if not len(late):
+        return 0.0
+    top = int(late[np.argmax(levels[late])])
+    return float(min(levels[top] - levels[: top + 1].min(), levels[top] - shape.end))
+
+
+def spike_rate(case: Case) -> float | None:
+    """Share of the points at least 7 standard deviations above the rolling mean of the last 1000 points.
+
+    The spike score of the OLMo 2 report (2501.00656, section on training stability); None under 200 points.
+    """
+    if case.shape is None or case.shape.points < 200:
+        return None
+    values = pl.Series(10**case.shape.y)
+    mean, deviation = (
+        values.rolling_mean(1000, min_samples=100).to_numpy(), values.rolling_std(1000, min_samples=100).to_numpy()
+    )  # fmt: skip
+    with np.errstate(invalid="ignore"):
+        return float((values.to_numpy()[1:] > mean[:-1] + 7 * deviation[:-1]).mean())
+
+
 MEASURES: Mapping[str, Measure] = {
     "decades_above_baseline": Measure(decades_above_baseline, "decades", "rise of the end over the lowest level"),
     "decades_beyond_history": Measure(decades_beyond_history, "decades", "rise of the end over all seen before"),
@@ -198,5 +228,7 @@ MEASURES: Mapping[str, Measure] = {
     "masked_share": Measure(masked_share, "share", "non-finite norms beside a loss of exactly 0.0"),
     "decades_below_other_layers": Measure(decades_below_other_layers, "decades", "below the top layer", "no layers"),
     "decades_above_total_rise": Measure(decades_above_total_rise, "decades", "rise beyond that of the total norm"),
-    **{name: Measure(*parts) for name, parts in quality.MEASURES.items()},
+    "excursion_decades": Measure(excursion_decades, "decades", "longest high stretch over what is before and after"),
+    "spike_rate": Measure(spike_rate, "share", "points 7 sigma over a rolling window", "fewer than 200 points"),
+    **{name: Measure(*parts) for name, parts in (*quality.MEASURES.items(), *loss_measures.MEASURES.items())},
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from gradtrend.detect.case import Case
+from gradtrend.detect.levels import centred_median, spread
 from gradtrend.detect.series import FloatArray
 
 # Values this near to each other (relative) are the same number: float32 keeps 1e-7, most loggers print 4 digits.
@@ -69,6 +70,43 @@ def loss_scale_correlation(case: Case) -> float | None:
     return float(np.mean(np.abs(moved - jumps[changed]) < 0.5))
 
 
+def smoothness(case: Case) -> float | None:
+    """Scatter from point to point over that about the local level: 1.4 for white noise, near 0 for an average."""
+    shape = case.shape
+    if shape is None or shape.points < 40:
+        return None
+    about = spread(shape.y - centred_median(shape.y, max(9, shape.points // 10) | 1))
+    return spread(np.diff(shape.y)) / about if about > 0 else None
+
+
+def share_over_clip(case: Case) -> float | None:
+    """Share of the finite norms above the run's clipping limit."""
+    clip = case.run.log.settings.gradient_clip
+    values = _finite(case)
+    return None if not clip or not len(values) else float((values > clip).mean())
+
+
+def steps_between_points(case: Case) -> float | None:
+    """Steps from one logged norm to the next, median."""
+    series = case.series
+    return None if series is None or len(series) < 2 else float(np.median(np.diff(series.steps)))
+
+
+def loss_scale_end(case: Case) -> float | None:
+    """The last loss scale."""
+    scale = case.run.loss_scale
+    return None if scale is None or not scale.finite.any() else float(scale.values[scale.finite][-1])
+
+
+def loss_scale_halvings(case: Case) -> float | None:
+    """How often the loss scale was halved from its largest to its last value."""
+    scale = case.run.loss_scale
+    if scale is None:
+        return None
+    values = scale.values[scale.finite & (scale.values > 0)]
+    return float(np.log2(values.max() / values[-1])) if len(values) else None
+
+
 def _finite(case: Case) -> FloatArray:
     return np.zeros(0) if case.series is None else case.series.values[case.series.finite]
 
@@ -79,5 +117,10 @@ MEASURES: Mapping[str, tuple[Callable[[Case], float | None], str, str, str]] = {
     "share_at_top": (share_at_top, "share", "norms equal to the largest one", "no finite gradient norm"),
     "share_of_zeros": (share_of_zeros, "share", "norms exactly zero", "no finite gradient norm"),
     "share_repeated": (share_repeated, "share", "norms equal to the one before", "fewer than 2 finite norms"),
+    "smoothness": (smoothness, "ratio", "scatter from point to point over scatter about the level", "under 40 points"),
+    "share_over_clip": (share_over_clip, "share", "norms above the clipping limit", "the clipping limit is not known"),
+    "steps_between_points": (steps_between_points, "steps", "steps between logged norms", "fewer than 2 norms"),
+    "loss_scale_end": (loss_scale_end, "", "the last loss scale", "no loss scale"),
+    "loss_scale_halvings": (loss_scale_halvings, "halvings", "halvings of the loss scale", "no loss scale"),
     "loss_scale_correlation": (loss_scale_correlation, "share", "jumps shared with the loss scale", "no loss scale"),
 }

@@ -11,6 +11,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
 from gradtrend.ingest.rows import NOT_METRICS, Column, add_row, flatten, number, step_of, table_of, whole
+from gradtrend.ingest.text_stream import decoded_head, open_log
 from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
 
@@ -28,12 +29,12 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 def claims(path: Path, head: bytes) -> bool:
     """True for a file whose first full line is a JSON object of metrics, or that is named metrics.jsonl."""
-    named = path.name.lower().endswith(_SUFFIXES)
-    lines = [line for line in head.lstrip(b"\xef\xbb\xbf").splitlines() if line.strip()][:20]
+    named = path.name.lower().removesuffix(".gz").removesuffix(".zst").endswith(_SUFFIXES)
+    lines = [line for line in decoded_head(head).splitlines() if line.strip()][:20]
     rows = [row for row in map(_row, lines) if row is not None]
     if any(_is_metrics(row) for row in rows):
         return named or len(rows) >= max(1, len(lines) - 1)
-    return named and path.stem.lower() in {"metrics", "log", "train_log", "train", "history"}
+    return named and path.name.lower().split(".")[0] in {"metrics", "log", "train_log", "train", "history"}
 
 
 def _is_metrics(row: dict[str, Any]) -> bool:
@@ -49,9 +50,9 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     columns: dict[str, Column] = {}
     skipped: list[Skipped] = []
     rows = skipped_count = 0
-    with path.open("rb") as file:
+    with open_log(path) as file:
         for number_of_line, line in enumerate(file, start=1):
-            text = line.strip().lstrip(b"\xef\xbb\xbf")
+            text = line.strip()
             if not text:
                 continue
             row = _row(text) if len(text) <= _LONGEST_LINE else None
