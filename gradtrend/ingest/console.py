@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from gradtrend.ingest.console_blocks import BlockSteps
+from gradtrend.ingest.console_gaps import missing_steps
 from gradtrend.ingest.console_line import LineReader
 from gradtrend.ingest.console_megatron import MegatronLosses
 from gradtrend.ingest.console_rows import ConsoleRows, table_of_rows
@@ -89,7 +90,7 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
         digits=rows.kept_digits(),
         skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
         skipped_count=len(skipped) + max(0, lost - 1),
-        notes=notes,
+        notes=(*notes, *missing_steps(frame)),
     )
 
 

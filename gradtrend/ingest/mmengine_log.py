@@ -25,6 +25,8 @@ _ROW = re.compile(
     rb'^\{.*"mode": ?"(?:train|val)".*"iter": ?\d|^\{.*"iter": ?\d.*"data_time": ?[\d.]'
     rb'|^\{.*"data_time": ?[\d.].*"iter": ?\d'
 )
+_LENGTH = re.compile(rb"Epoch ?\[\d+\]\[ *\d+/(\d+)\]")
+_TEXT_BYTES = 4 * 1024 * 1024  # the first epoch's lines stand within these
 _NOT_LOGGED = ("mode", "epoch", "iter", "step", "time", "data_time", "memory", "eta")
 
 
@@ -43,7 +45,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     if not rows:
         raise InputError(f"{path}: no training row", "Each row of this format has an `iter` and a loss.")
     columns: dict[str, Column] = {}
-    for (number, row), step in zip(rows, _steps([row for _, row in rows]), strict=True):
+    for (number, row), step in zip(rows, _steps([row for _, row in rows], _length_beside(path)), strict=True):
         values = {key: value for key, value in row.items() if key not in _NOT_LOGGED}
         add_row(columns, values, None if step == UNKNOWN else int(step), number)
     return (
@@ -75,13 +77,23 @@ def _rows(path: Path, skipped: list[Skipped]) -> Iterator[tuple[int, dict[str, A
                     skipped.append(Skipped("not a JSON object", line=first + offset))
 
 
-def _steps(rows: Sequence[dict[str, Any]]) -> Ints:
+def _length_beside(path: Path) -> int:
+    """Iterations an epoch, which only the text log of the same name says: `Epoch [1][50/7330]`; UNKNOWN without one."""
+    text = path.with_name(path.name.removesuffix(".json"))
+    if text == path or not text.is_file():
+        return UNKNOWN
+    with text.open("rb") as file:
+        match = _LENGTH.search(file.read(_TEXT_BYTES))
+    return int(match[1]) if match else UNKNOWN
+
+
+def _steps(rows: Sequence[dict[str, Any]], length: int) -> Ints:
     """mmengine's own step where each row has one; else from epoch and iteration."""
     own = _whole(rows, "step")
     if (own != UNKNOWN).all():
         return own
     epoch, iteration = _whole(rows, "epoch"), _whole(rows, "iter")
-    return whole_run_steps(epoch, iteration, np.full(len(rows), UNKNOWN))
+    return whole_run_steps(epoch, iteration, np.full(len(rows), length))
 
 
 def _whole(rows: Sequence[dict[str, Any]], key: str) -> Ints:

@@ -78,3 +78,14 @@ def test_no_training_rows_is_a_clear_error(tmp_path: Path) -> None:
 def test_other_json_lines_are_left_to_others() -> None:
     assert not mmengine_log.ADAPTER.claims(Path("metrics.jsonl"), b'{"step": 1, "loss": 2.0}\n')
     assert not mmengine_log.ADAPTER.claims(Path("metrics.jsonl"), b'{"iter": 1, "loss": 2.0}\n')
+
+
+def test_the_text_log_beside_it_tells_how_long_an_epoch_is(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"mode": "train", "epoch": epoch, "iter": i, "data_time": 0.1, "loss": 2.0}
+        for epoch in (1, 2)
+        for i in (50, 100)
+    ]
+    assert [step for step, _ in points(read_rows(tmp_path, rows), "loss")] == [50, 100, 150, 200]
+    (tmp_path / "20260101_100000.log").write_text("mmdet - INFO - Epoch [1][50/125]\tlr: 0.1, loss: 2.0\n")
+    assert [step for step, _ in points(read_rows(tmp_path, rows), "loss")] == [50, 100, 175, 225]
