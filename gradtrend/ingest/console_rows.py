@@ -165,7 +165,8 @@ def _one_rank(rows: ConsoleRows, row: npt.NDArray[np.intc]) -> tuple[npt.NDArray
     if len(ranks) < 2:
         return np.ones(len(row), dtype=bool), ()
     chosen = int(ranks[int(counts.argmax())])
-    message = f"lines of {len(ranks) - 1} other ranks were left out; rank {chosen} was read"
+    others = "1 other rank" if len(ranks) == 2 else f"{len(ranks) - 1} other ranks"
+    message = f"lines of {others} were left out; rank {chosen} was read"
     return (rank[row] == UNKNOWN) | (rank[row] == chosen), (Note("ranks", message),)
 
 
