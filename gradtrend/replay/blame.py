@@ -11,8 +11,7 @@ from gradtrend.replay import batches
 from gradtrend.replay.step import run_step
 from gradtrend.replay.subject import Subject
 
-MAX_RUNS = 64  # bisection of a batch of 256 with four bad samples takes 60
-MAX_SAMPLES = 8  # more than these, and the samples are not what is special
+MAX_SAMPLES = 8  # when more parts of the batch than these fail, the samples are not what is special
 
 
 def blame(subject: Subject, precision: str, backward: bool) -> Blame:
@@ -30,7 +29,7 @@ def blame(subject: Subject, precision: str, backward: bool) -> Blame:
     if size is None or size < 2:
         return Blame(tuple(bad), batch_size=size, note="the microbatch has no samples to tell apart")
     search = _Bisection(subject, precision, index, whole[index], size, backward)
-    found = search.bad_among(list(range(size)))
+    found = search.bad_samples()
     note = search.note(found)
     if note is not None:
         return Blame(tuple(bad), batch_size=size, note=note)
@@ -51,20 +50,21 @@ class _Bisection:
     batch: Any
     size: int
     backward: bool
-    runs: int = 0
     refused: list[str] = field(default_factory=list)
 
-    def bad_among(self, indices: list[int]) -> list[int]:
-        """The samples among these, known to fail together, that fail in ever smaller groups."""
-        if len(indices) == 1 or self.runs >= MAX_RUNS:
-            return indices
-        middle = len(indices) // 2
-        halves = indices[:middle], indices[middle:]
-        return [number for half in halves if self.fails(half) for number in self.bad_among(half)]
+    def bad_samples(self) -> list[int]:
+        """The samples that fail alone: groups that fail are halved until they are single samples.
+
+        Gives more than `MAX_SAMPLES` groups' worth where so many parts fail that no sample is special.
+        """
+        groups = [list(range(self.size))]
+        while any(len(group) > 1 for group in groups) and len(groups) <= MAX_SAMPLES:
+            halves = [half for group in groups for half in _halved(group)]
+            groups = [half for half in halves if self.fails(half)]
+        return [number for group in groups for number in group]
 
     def fails(self, indices: Sequence[int]) -> bool:
         """Whether these samples alone fail. BatchNorm refuses a single one: it is then given twice."""
-        self.runs += 1
         try:
             return self._run(indices)
         except ValueError as error:
@@ -84,11 +84,16 @@ class _Bisection:
     def note(self, found: list[int]) -> str | None:
         """Why no sample can be named, or None."""
         if len(found) == self.size:
-            return "every sample fails alone"
+            return "every part of the batch fails alone"
         if len(found) > MAX_SAMPLES:
-            return f"{len(found)} of {self.size} samples fail alone"
+            return f"more than {MAX_SAMPLES} of {self.size} samples fail alone"
         if found:
             return None
         if self.refused:
             return f"the step does not run on part of the batch ({self.refused[0][:120]})"
         return "no part of the batch fails alone: it takes the samples together"
+
+
+def _halved(group: list[int]) -> list[list[int]]:
+    middle = len(group) // 2
+    return [part for part in (group[:middle], group[middle:]) if part]

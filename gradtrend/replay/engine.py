@@ -13,7 +13,7 @@ import torch
 
 from gradtrend.errors import GradtrendError, ReplayError
 from gradtrend.model.contents import CaptureContents
-from gradtrend.model.replay import Inspection, ModuleFrame, Replay, SweepRow
+from gradtrend.model.replay import Inspection, ModuleFrame, Origin, Replay, SweepRow
 from gradtrend.replay import blame as blaming
 from gradtrend.replay import layers, locate, observe, rebuild, step, swap, sweep, verdict
 from gradtrend.replay.precision import from_setting
@@ -122,7 +122,7 @@ class _Study:
         if origin is not None:
             module = origin.module
             swapped = self._try("swapping", lambda: swap.swap(self.subject, facts.precision, module))
-        return verdict.with_explanation(facts, origin, blamed, swapped, self._frames(facts.precision))
+        return verdict.with_explanation(facts, origin, blamed, swapped, self._frames(facts.precision, origin))
 
     def _try(self, what: str, work: Callable[[], _Result]) -> _Result | None:
         """The user's model may refuse to be watched or given part of a batch; the verdict then stands without that."""
@@ -134,8 +134,8 @@ class _Study:
             self.subject.notes.append(f"{what.capitalize()} failed: {type(error).__name__}: {error}")
             return None
 
-    def _frames(self, precision: str) -> tuple[ModuleFrame, ...]:
-        ranges = observe.ModuleRanges(self.subject.model)
+    def _frames(self, precision: str, origin: Origin | None) -> tuple[ModuleFrame, ...]:
+        ranges = observe.ModuleRanges(self.subject.model, until=origin.module if origin and origin.module else None)
         self._try("measuring", lambda: step.run_step(self.subject, precision, backward=False, watch=ranges))
         return tuple(ranges.frames)
 

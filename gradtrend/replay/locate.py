@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from gradtrend.model.replay import Origin
 from gradtrend.replay import precision as precisions
+from gradtrend.replay.step import gradient_is_finite
 from gradtrend.replay.subject import Subject
 from gradtrend.replay.tensors import named_tensors
 from gradtrend.replay.watch import OperatorWatch, Producer
@@ -50,17 +49,12 @@ def _run_microbatch(
     if loss.requires_grad:
         with precisions.entered_backend(precision, subject.device):
             (loss / subject.loss_divisor * scale).backward()
-    bad = [p.grad for p in subject.model.parameters() if p.grad is not None and not _finite(p.grad)]
+    bad = [p.grad for p in subject.model.parameters() if p.grad is not None and not gradient_is_finite(p.grad)]
     if not bad:
         return None, False
     found = [producer for producer in map(watch.producer_of, bad) if producer is not None]
     earliest = min(found, key=watch.producers.index, default=None)
     return earliest or _first(watch.producers[before:]) or _first(watch.producers), True
-
-
-def _finite(gradient: torch.Tensor) -> bool:
-    values = gradient.coalesce().values() if gradient.is_sparse else gradient
-    return bool(torch.isfinite(values).all())
 
 
 def _first(producers: list[Producer]) -> Producer | None:

@@ -18,15 +18,18 @@ class ModuleRanges:
     """Entered around a run; afterwards holds what the modules' outputs looked like up to the first bad one.
 
     `largest` is the largest finite magnitude, `headroom` the fewest decades between an output and the maximum of its
-    type. Outputs whose only non-finite values are -inf count as masks.
+    type. Outputs whose only non-finite values are -inf count as masks. With `until`, that module's first output is the
+    last one looked at.
     """
 
-    def __init__(self, model: torch.nn.Module) -> None:
+    def __init__(self, model: torch.nn.Module, until: str | None = None) -> None:
         self.first_bad: str | None = None
         self.largest: float | None = None
         self.headroom: float | None = None
         self.frames: deque[ModuleFrame] = deque(maxlen=FRAMES)
         self._model = model
+        self._until = until
+        self._done = False
         self._handles: list[Any] = []
 
     def __enter__(self) -> ModuleRanges:
@@ -40,10 +43,11 @@ class ModuleRanges:
 
     def _hook(self, name: str, kind: str) -> Any:
         def look(module: Any, args: Any, output: Any) -> None:
-            if self.first_bad is None:
+            if self.first_bad is None and not self._done:
                 outputs = [t for t in operators.tensors_in(_plain(output)) if operators.can_be_checked(t)]
                 for index, tensor in enumerate(outputs):
                     self._look_at(name, kind, "output" if len(outputs) == 1 else f"output[{index}]", tensor.detach())
+            self._done = self._done or (self._until is not None and name == self._until)
 
         return look
 

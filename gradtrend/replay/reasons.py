@@ -68,12 +68,20 @@ def _started(facts: Facts) -> Iterator[str]:
     if origin is None:
         yield "The operator that made the first non-finite value could not be found."
         return
-    yield f"It starts in {_place(origin)}, operator {origin.operator}, in the {origin.phase} pass ({_made(origin)})."
+    yield f"It starts in {_place(origin)}, operator {_operator(origin)}, in the {origin.phase} pass ({_made(origin)})."
     if origin.source != "operator":
         named = f" {origin.source_name}" if origin.source_name else ""
         yield f"The value was there before: {origin.source}{named}."
     elif origin.needs is not None and origin.type_max is not None and origin.needs > origin.type_max:
         yield f"The exact result is {origin.needs:.3g}, beyond {origin.dtype}'s largest number {origin.type_max:.5g}."
+
+
+def _operator(origin: Origin) -> str:
+    """A cast says what it casts: `_to_copy (cast of parameter conv.weight to float16)`."""
+    if origin.operator != "_to_copy" or not origin.given:
+        return origin.operator
+    what = origin.given[0].tensor
+    return f"_to_copy (cast of {'its input' if what.startswith('given') else what} to {origin.dtype})"
 
 
 def _place(origin: Origin) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from gradtrend.replay import precision as precisions
+from gradtrend.replay.operators import is_finite
 from gradtrend.replay.subject import Subject
 
 
@@ -78,12 +79,14 @@ def bad_gradients(model: torch.nn.Module) -> tuple[str, ...]:
     return tuple(
         name
         for name, parameter in model.named_parameters()
-        if parameter.grad is not None and not bool(torch.isfinite(_values(parameter.grad)).all())
+        if parameter.grad is not None and not gradient_is_finite(parameter.grad)
     )
 
 
-def _values(gradient: torch.Tensor) -> torch.Tensor:
-    return gradient.coalesce().values() if gradient.is_sparse else gradient
+def gradient_is_finite(gradient: torch.Tensor) -> bool:
+    """Whether every element is finite; a sparse gradient's (of an embedding) are its values."""
+    values = gradient.coalesce().values() if gradient.is_sparse else gradient
+    return not values.numel() or is_finite(values)
 
 
 def _with_gradient(model: torch.nn.Module) -> list[torch.nn.Parameter]:

@@ -139,6 +139,11 @@ class OperatorWatch(TorchDispatchMode):
                 return self._known.get(address, ("constant", None))
         return None
 
+    def _name_of(self, tensor: torch.Tensor, index: int) -> str:
+        """`parameter conv.weight` for what was there before the step, else `given[0]`."""
+        known = self._known.get(_address(tensor))
+        return f"given[{index}]" if known is None else " ".join(known)
+
     def _inherited(self, numbers: list[int]) -> tuple[str, str | None] | None:
         """NaN made of a mask that the batch itself brought is the batch's doing."""
         origins = [self.producers[number].origin for number in numbers]
@@ -162,7 +167,7 @@ class OperatorWatch(TorchDispatchMode):
             microbatch=self.microbatch,
             nan=nan,
             inf=inf,
-            given=tuple(operators.magnitude(f"given[{i}]", t) for i, t in enumerate(given[:_GIVEN])),
+            given=tuple(operators.magnitude(self._name_of(t, i), t) for i, t in enumerate(given[:_GIVEN])),
             needs=operators.largest_in_float64(func, args, kwargs),
             type_max=torch.finfo(output.dtype).max,
             where=None if backward else _user_line(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from gradtrend.model.replay import Field, Inspection, LayerGradient, Outcome, Replay, SweepRow
@@ -138,16 +137,22 @@ def _name(name: str) -> str:
 
 
 def _layer_lines(layers: Sequence[LayerGradient]) -> list[str]:
-    flagged = [layer for layer in layers if layer.flags]
-    lines = [
+    """The non-finite ones by number, the other flagged ones one a line."""
+    spoilt = [layer for layer in layers if "non-finite" in layer.flags]
+    lines = []
+    if spoilt:
+        names = [escape(layer.parameter) for layer in spoilt]
+        span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        lines.append(f"  {len(spoilt)} of {plural(len(layers), 'parameter')} non-finite: {span}")
+    flagged = [layer for layer in layers if layer.flags and layer not in spoilt]
+    lines += [
         f"  {_name(layer.parameter)}  norm {number(layer.norm):>9}, {layer.zeros:.0%} zeros: {', '.join(layer.flags)}"
         for layer in flagged[:_MAX_LAYERS]
     ]
-    finite = [layer.norm for layer in layers if math.isfinite(layer.norm)]
+    finite = [layer.norm for layer in layers if layer not in spoilt]
     if lines and finite:
-        span = f"{number(min(finite))} to {number(max(finite))}"
-        lines.append(f"  ({len(flagged)} of {len(layers)} parameters; finite norms {span})")
-    return lines
+        lines.append(f"  the finite norms run from {number(min(finite))} to {number(max(finite))}")
+    return lines + _more(len(flagged) - _MAX_LAYERS, "flagged parameter")
 
 
 def _more(left: int, what: str) -> list[str]:

@@ -93,7 +93,7 @@ def test_log_of_zero(path: Path, device: str) -> None:
     assert result.origin.where is not None
     assert "steps.py" in result.origin.where
     assert result.blame is not None
-    assert result.blame.note == "every sample fails alone"
+    assert result.blame.note == "every part of the batch fails alone"
 
 
 @pytest.mark.parametrize("bad", [0, 2, 4])
