@@ -10,8 +10,10 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from gradtrend.errors import ConfigError, GradtrendError, InputError, MissingPackageError
+from gradtrend.model.replay import Outcome, Replay, ReplayCause
 from gradtrend.model.report import Finding, NonFinite, RunReport, SeriesReport
 from gradtrend.model.words import Severity, Trend, Verdict
+from gradtrend.replay import ReplayOptions  # loaded before `replay` below takes the name of that package
 
 __version__ = "0.1.0"
 
@@ -22,6 +24,9 @@ __all__ = [
     "InputError",
     "MissingPackageError",
     "NonFinite",
+    "Outcome",
+    "Replay",
+    "ReplayCause",
     "RunReport",
     "SeriesReport",
     "Severity",
@@ -29,6 +34,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "analyze",
+    "replay",
 ]
 
 
@@ -77,3 +83,16 @@ def analyze(
         names = ", ".join(run.run for run in runs[:3]) + (" ..." if len(runs) > 3 else "")
         raise InputError(f"{fspath(path)}: holds {len(runs)} runs", f"Analyze one of them: {names}")
     return runs[0]
+
+
+def replay(
+    path: str | PathLike[str], *, device: str = "auto", precision: str | None = None, trust: bool = False
+) -> tuple[Replay, ...]:
+    """Replay the captured steps at `path`: a run folder or one capture; one result a capture.
+
+    Without `trust` nothing of the file is imported or run, and the captures are inspected only. A capture that cannot
+    be run has the outcome `cannot-run`. Raises `InputError` where there is no capture.
+    """
+    from gradtrend import pipeline
+
+    return pipeline.replay_path(fspath(path), ReplayOptions(device, precision, trust))

@@ -146,7 +146,7 @@ def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None
         raise InputError(
             f"{path}: no captured step found",
             "Captures lie under debug/ of a run: LightlyTrain writes one with "
-            'debug_args={"nancapture": {"enabled": True}}, other loops with gradtrend.save_capture.',
+            'debug_args={"nancapture": {"enabled": True}}, other loops with gradtrend.replay.native.save_capture.',
         )
     return tuple(result for run in runs for result in _replay_run(run, find_captures(run), options, rules))
 

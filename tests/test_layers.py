@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "replay": {"model", "errors"},
     "selection": {"model", "errors"},
     "pipeline": {"ingest", "detect", "replay", "selection", "model", "errors"},
-    "__init__": {"pipeline", "model", "errors"},
+    "__init__": {"pipeline", "replay", "model", "errors"},
     "cli": {"pipeline", "report", "selection", "model", "errors", "__version__"},
     "__main__": {"cli"},
 }

@@ -36,10 +36,15 @@ def find_captures(run: Path) -> tuple[Capture, ...]:
 
 
 def capture_files(run: Path) -> list[Path]:
-    """The capture files of a run folder: LightlyTrain's under `debug/nan_capture/`, native ones under `debug/`."""
-    debug = run / "debug"
+    """The capture files of a run folder: LightlyTrain's under `debug/nan_capture/`, native ones under `debug/`.
+
+    A folder at or below `debug/` may be given too.
+    """
+    inside = "debug" in run.resolve().parts
+    debug = run if inside else run / "debug"
+    lightly_train = "**/nan_capture.pt" if inside else "nan_capture/**/*.pt"
     try:
-        found = {*debug.glob("nan_capture/**/*.pt"), *debug.glob(f"**/*{NATIVE_SUFFIX}")}
+        found = {*debug.glob(lightly_train), *debug.glob(f"**/*{NATIVE_SUFFIX}")}
         return sorted(path for path in found if path.is_file())
     except OSError:
         return []

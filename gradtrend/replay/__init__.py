@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from gradtrend.errors import GradtrendError, MissingPackageError, ReplayError
 from gradtrend.model.contents import CaptureContents
 from gradtrend.model.replay import Inspection, Outcome, Replay
-from gradtrend.replay.inspect import inspect_capture
 
 NEEDS_TRUST = "Replaying imports and runs the model's code. If you trust this capture, run again with --trust."
 
@@ -31,6 +30,8 @@ def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: Re
 
     Without trust they are inspected only. What goes wrong with one stands in its own result.
     """
+    from gradtrend.replay.inspect import inspect_capture
+
     inspections = [inspect_capture(contents, shown) for shown, contents in captures]
     if not options.trust:
         return tuple(_untrusted(inspection) for inspection in inspections)
