@@ -76,13 +76,14 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
             table.open_at(raw)
         else:
             logged = blocks.place(logged, raw, scanner)
-            megatron.watch(raw, logged, len(rows.line))
+            megatron.watch(number, raw, logged)
             rows.add(number, logged)
         scanner.every_line = table.is_open
     megatron.fill(rows)
     frame, notes, lost = table_of_rows(rows)
     if lost:
-        skipped.append(Skipped(f"{lost} lines without a step, where others have one"))
+        lines = "1 line" if lost == 1 else f"{lost} lines"
+        skipped.append(Skipped(f"{lines} without a step, where others have one"))
     return Reading(
         "console",
         path,
@@ -90,7 +91,7 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
         digits=rows.kept_digits(),
         skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
         skipped_count=len(skipped) + max(0, lost - 1),
-        notes=(*notes, *missing_steps(frame)),
+        notes=(*notes, *(missing_steps(frame) if rows.stride == 1 else ())),
     )
 
 

@@ -19,8 +19,8 @@ class MegatronLosses:
     losses: dict[str, int] = field(default_factory=dict)
     without: list[int] = field(default_factory=list)
 
-    def watch(self, raw: bytes, logged: ConsoleLine, row: int) -> None:
-        """Look at one line, which becomes row `row`."""
+    def watch(self, number: int, raw: bytes, logged: ConsoleLine) -> None:
+        """Look at the line of that number."""
         counts = _COUNTS.search(raw)
         if counts is None:
             return
@@ -30,11 +30,11 @@ class MegatronLosses:
         skipped, undefined = int(counts[1]), int(counts[2])
         # Iterations that the loss scaler skipped have no loss; without any, only NaN keeps it from being printed.
         if not losses and (undefined or not skipped):
-            self.without.append(row)
+            self.without.append(number)
 
     def fill(self, rows: ConsoleRows) -> None:
         """Add a NaN for each loss left out; nothing where the log prints no loss at all."""
         if self.losses:
             name = max(self.losses, key=lambda key: self.losses[key])
-            for row in self.without:
-                rows.add_missing(name, row)
+            for number in self.without:
+                rows.add_missing(name, number)

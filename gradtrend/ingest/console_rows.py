@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from gradtrend.model.words import Role
 # Names beside the known roles are kept for `--metric`, but a huge log must not fill the memory with its timings.
 _MOST_OTHERS = 4_000_000
 _MOST_NAMES = 5_000
+_MOST_LINES = 2_000_000  # of values; with four a line that is half a gigabyte, and more than any verdict needs
 _DIGITS_SAMPLE = 2_000
 _FEW = 2  # lines that may well be of one step
 _UNPLACED = 0.5  # above this share of lines without a step, the few that have one are read as rows, too
@@ -40,23 +42,20 @@ class ConsoleRows:
     value: array[float] = field(default_factory=lambda: array("d"))
     row: array[int] = field(default_factory=lambda: array("i"))
     names: dict[str, int] = field(default_factory=dict)
-    nulls: array[int] = field(default_factory=lambda: array("q"))
     digits: list[int] = field(default_factory=list)
     others: int = 0
+    seen: int = 0
+    stride: int = 1
     in_epoch: bool = False
     zero_based: bool = False
     from_one: bool = False
 
     def add(self, number: int, logged: ConsoleLine) -> None:
         """Append one line; `number` is its line number."""
-        row = len(self.line)
-        self.line.append(number)
-        self.epoch.append(logged.epoch)
-        self.counter.append(logged.counter)
-        self.total.append(logged.total)
-        self.rank.append(logged.rank)
         plan, text = logged.plan, logged.text
-        self.bar.append(plan.bar)
+        row = self._new_row(number, logged.epoch, logged.counter, logged.total, logged.rank, plan.bar)
+        if row is None:
+            return
         self.in_epoch |= plan.in_epoch
         self.zero_based |= plan.zero_based
         self.from_one |= plan.from_one
@@ -72,17 +71,41 @@ class ConsoleRows:
 
     def add_row(self, number: int, epoch: int, counter: int, values: Sequence[tuple[str, str, float]]) -> None:
         """Append a row of a table: (name, text, value) triples."""
-        row = len(self.line)
-        for column, item in zip(
-            (self.line, self.epoch, self.counter, self.total, self.rank, self.bar),
-            (number, epoch, counter, UNKNOWN, UNKNOWN, 0),
-            strict=True,
-        ):
-            column.append(item)
-        for name, text, value in values:
+        row = self._new_row(number, epoch, counter, UNKNOWN, UNKNOWN, False)
+        for name, text, value in values if row is not None else ():
             if says(name) is Role.GRAD_NORM and text[-1:].isdigit() and len(self.digits) < _DIGITS_SAMPLE:
                 self.digits.append(significant_digits(text))
-            self._add_value(name, value, row)
+            self._add_value(name, value, row or 0)
+
+    def _new_row(self, number: int, epoch: int, counter: int, total: int, rank: int, bar: bool) -> int | None:
+        """The index of a new row, or None for one that thinning leaves out."""
+        self.seen += 1
+        if self.seen % self.stride:
+            return None
+        if len(self.line) >= _MOST_LINES:
+            self._halve()
+        self.line.append(number)
+        self.epoch.append(epoch)
+        self.counter.append(counter)
+        self.total.append(total)
+        self.rank.append(rank)
+        self.bar.append(bar)
+        return len(self.line) - 1
+
+    def _halve(self) -> None:
+        """Keep every second line, and from now on read twice as few: memory stays bounded however long the log."""
+        self.line, self.epoch, self.counter, self.total = (
+            array("q", np.frombuffer(column, dtype=np.int64)[::2].tobytes())
+            for column in (self.line, self.epoch, self.counter, self.total)
+        )
+        self.rank = array("i", np.frombuffer(self.rank, dtype=np.intc)[::2].tobytes())
+        self.bar = array("b", np.frombuffer(self.bar, dtype=np.int8)[::2].tobytes())
+        row = np.frombuffer(self.row, dtype=np.intc)
+        kept = row % 2 == 0
+        self.metric = array("i", np.frombuffer(self.metric, dtype=np.intc)[kept].tobytes())
+        self.value = array("d", np.frombuffer(self.value)[kept].tobytes())
+        self.row = array("i", (row[kept] // 2).tobytes())
+        self.stride *= 2
 
     def _add_value(self, name: str, value: float | None, row: int) -> None:
         code = self.names.get(name)
@@ -90,15 +113,15 @@ class ConsoleRows:
             if len(self.names) >= _MOST_NAMES:
                 return
             code = self.names[name] = len(self.names)
-        if value is None:
-            self.nulls.append(len(self.value))
         self.metric.append(code)
         self.value.append(np.nan if value is None else value)
         self.row.append(row)
 
-    def add_missing(self, name: str, row: int) -> None:
-        """A NaN for a metric that a line left out because it was NaN."""
-        self._add_value(name, float("nan"), row)
+    def add_missing(self, name: str, number: int) -> None:
+        """A NaN for a metric that the line of that number left out because it was NaN."""
+        row = bisect.bisect_left(self.line, number)
+        if row < len(self.line) and self.line[row] == number:
+            self._add_value(name, float("nan"), row)
 
     def kept_digits(self) -> int:
         """Significant digits that the log prints of its gradient norms (the median); 17 where it prints none."""
@@ -128,17 +151,25 @@ def table_of_rows(rows: ConsoleRows) -> tuple[pl.DataFrame, tuple[Note, ...], in
     order = np.lexsort((row, metric))
     order = order[keep[order]]
     order = order[_settled(metric[order], steps[row[order]], np.frombuffer(rows.bar, dtype=np.int8)[row[order]])]
-    names = np.array(list(rows.names), dtype=object)
+    names = pl.Series(list(rows.names), dtype=pl.String)
     frame = pl.DataFrame(
         {
-            "metric": pl.Series(names[metric[order]], dtype=pl.String),
+            "metric": names.gather(pl.Series(metric[order])),
             "step": pl.Series(steps[row[order]]),
             "value": pl.Series(np.frombuffer(rows.value)[order]),
             "time": pl.Series([None], dtype=pl.Float64).new_from_index(0, len(order)),
             "line": pl.Series(np.frombuffer(rows.line, dtype=np.int64)[row[order]]),
         }
     )
-    return frame.with_columns(pl.when(pl.col("step") != UNKNOWN).then(pl.col("step")).alias("step")), notes, lost
+    frame = frame.with_columns(pl.when(pl.col("step") != UNKNOWN).then(pl.col("step")).alias("step"))
+    return frame, (*notes, *_thinned(rows)), lost
+
+
+def _thinned(rows: ConsoleRows) -> tuple[Note, ...]:
+    if rows.stride == 1:
+        return ()
+    message = f"the log has {rows.seen:,} lines of values; one in {rows.stride} was read"
+    return (Note("thinned", message, measures=(("stride", float(rows.stride)),)),)
 
 
 def _steps(rows: ConsoleRows) -> tuple[Ints, npt.NDArray[np.bool_]]:
