@@ -37,7 +37,11 @@ class _Header:
 
 
 def _split(line: str, separator: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
+    try:
+        cells = next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a carriage return within the line, a field without end
+        cells = line.split(separator)
+    return [cell.strip() for cell in cells]
 
 
 def _header(line: str) -> _Header | None:
