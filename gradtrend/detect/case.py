@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gradtrend.detect.losses import pick_loss, without_masked
+from gradtrend.detect.losses import pick_loss, shows_progress, without_masked
 from gradtrend.detect.nonfinite import Collapse, NonFiniteState, find_collapse, nonfinite_state
 from gradtrend.detect.series import Series, series_of
 from gradtrend.detect.shape import Shape, describe
@@ -23,12 +23,16 @@ BEYOND_HISTORY = 0.3
 
 @dataclass(frozen=True)
 class RunCase:
-    """One run: its series by role, and what holds for all of them."""
+    """One run: its series by role, and what holds for all of them.
+
+    `progress` is the loss where it says how far training came, else None.
+    """
 
     log: RunLog
     norms: tuple[Series, ...]
     layers: tuple[Series, ...]
     loss: Series | None
+    progress: Series | None
     lr: Series | None
     loss_scale: Series | None
     param_norms: tuple[Series, ...]
@@ -137,11 +141,14 @@ def run_case(log: RunLog) -> RunCase:
     by_role = {role: tuple(s for s in series if s.role is role) for role in Role}
     norms = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is None)
     layers = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is not None)
-    loss = pick_loss(by_role[Role.LOSS])
+    losses = by_role[Role.LOSS]
+    loss = pick_loss(losses)
     scales = by_role[Role.LOSS_SCALE]
     scaled = bool(scales) or ("16" in (log.settings.precision or "") and "bf16" not in (log.settings.precision or ""))
     state = nonfinite_state(log, norms, loss, scaled)
     for norm in norms:
         loss = without_masked(loss, norm) if loss is not None else None
     lr = max(by_role[Role.LR], key=len, default=None)
-    return RunCase(log, norms, layers, loss, lr, max(scales, key=len, default=None), by_role[Role.PARAM_NORM], state)
+    scale = max(scales, key=len, default=None)
+    progress = loss if shows_progress(losses) else None
+    return RunCase(log, norms, layers, loss, progress, lr, scale, by_role[Role.PARAM_NORM], state)

@@ -17,7 +17,7 @@ _SWITCH_FACTOR = 1.5
 
 
 def _finite(case: Case) -> FloatArray:
-    loss = case.run.loss
+    loss = case.run.progress
     return np.zeros(0) if loss is None else loss.values[loss.finite]
 
 
@@ -85,7 +85,7 @@ def loss_rise_after_lr_jump(case: Case) -> float | None:
 
     A jump is a change by half or more between two logged points that is not the warm-up.
     """
-    lr, loss = case.run.lr, case.run.loss
+    lr, loss = case.run.lr, case.run.progress
     if lr is None or loss is None or len(lr) < 8 or len(_finite(case)) < 8:
         return None
     rates = lr.values
@@ -97,7 +97,7 @@ def loss_rise_after_lr_jump(case: Case) -> float | None:
 
 
 def _rise_across(case: Case, step: int) -> float | None:
-    loss = case.run.loss
+    loss = case.run.progress
     assert loss is not None
     steps, values = loss.steps[loss.finite], loss.values[loss.finite]
     at, near = int(np.searchsorted(steps, step)), max(3, len(values) // 20)

@@ -19,6 +19,11 @@ def pick_loss(losses: tuple[Series, ...]) -> Series | None:
     return max(losses, key=len, default=None)
 
 
+def shows_progress(losses: tuple[Series, ...]) -> bool:
+    """Whether the loss says how far training came: one loss does; several without a total are terms that compete."""
+    return len(losses) == 1
+
+
 def masked_steps(loss: Series, norm: Series) -> BoolArray:
     """(len(loss),) True where the loss is exactly 0.0 while the norm of that step is not finite.
 

@@ -13,6 +13,7 @@ from gradtrend.detect.case import Case, late_level
 from gradtrend.detect.levels import trailing_median, window_of
 from gradtrend.detect.losses import loss_gain, loss_scatter
 from gradtrend.detect.shape import Change
+from gradtrend.detect.warmup import EARLY_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,14 @@ def decades_above_baseline(case: Case) -> float | None:
     return None if (rise := _rise(case)) is None else rise.decades
 
 
+def decades_above_early(case: Case) -> float | None:
+    """How far the end lies above the level that the run had reached after its first 15 %."""
+    if (shape := case.shape) is None:
+        return None
+    first = int(EARLY_SHARE * shape.points)
+    return shape.end - float(np.median(shape.y[first : first + window_of(shape.points)]))
+
+
 def decades_beyond_history(case: Case) -> float | None:
     """How far the end lies above all but the highest 2 % of what was logged before the rise."""
     return None if (rise := _rise(case)) is None else rise.beyond
@@ -63,12 +72,19 @@ def loss_gain_since_rise(case: Case) -> float | None:
         return None
     if case.shape.points - rise.onset < _LOSS_ANSWERS:
         return None
-    return loss_gain(case.run.loss, *case.before(rise.onset))
+    return loss_gain(case.run.progress, *case.before(rise.onset))
 
 
 def decades_fallen(case: Case) -> float | None:
     """How far the end of the run lies below its highest settled level."""
     return None if (fall := _fall(case)) is None else fall.decades
+
+
+def fall_start(case: Case) -> float | None:
+    """Where in the run the fall began, as a share of its points."""
+    if (fall := _fall(case)) is None or case.shape is None:
+        return None
+    return fall.onset / case.shape.points
 
 
 def fall_duration(case: Case) -> float | None:
@@ -94,28 +110,28 @@ def loss_gain_since_fall(case: Case) -> float | None:
     """How far the loss came since the fall began, as a share of where it was."""
     if (fall := _fall(case)) is None or fall.decades <= 0:
         return None
-    return loss_gain(case.run.loss, *case.before(fall.onset))
+    return loss_gain(case.run.progress, *case.before(fall.onset))
 
 
 def loss_gain_since_low(case: Case) -> float | None:
     """How far the loss came since the fall was half done (in decades), as a share of where it was."""
     if (fall := _fall(case)) is None or case.shape is None or fall.held_from >= case.shape.points:
         return None
-    return loss_gain(case.run.loss, case.since(fall.held_from))
+    return loss_gain(case.run.progress, case.since(fall.held_from))
 
 
 def loss_gain_overall(case: Case) -> float | None:
     """How far the loss came over the whole run, as a share of where it was."""
-    loss = case.run.loss
+    loss = case.run.progress
     if loss is None or not len(loss):
         return None
     first = int(loss.steps[0])
-    return loss_gain(loss, *((first, int(loss.steps[i])) for i in (min(2, len(loss) - 1), len(loss) // 5)))
+    return loss_gain(loss, *((first, int(loss.steps[i])) for i in (0, min(2, len(loss) - 1), len(loss) // 5)))
 
 
 def loss_scatter_overall(case: Case) -> float | None:
     """Relative scatter of the loss over the run."""
-    return loss_scatter(case.run.loss)
+    return loss_scatter(case.run.progress)
 
 
 def typical_norm(case: Case) -> float | None:
@@ -167,6 +183,12 @@ def decades_below_other_layers(case: Case) -> float | None:
     return None if case.shape is None or top is None else top - late_level(case.shape)
 
 
+def decades_end_below_layers(case: Case) -> float | None:
+    """How far the end of a layer's norm lies below the level of the largest layer."""
+    top = case.run.top_layer_level
+    return None if case.shape is None or top is None else top - case.shape.end
+
+
 def decades_above_total_rise(case: Case) -> float | None:
     """How much more a layer's norm rose than the total's."""
     if case.shape is None:
@@ -206,12 +228,14 @@ def spike_rate(case: Case) -> float | None:
 
 MEASURES: Mapping[str, Measure] = {
     "decades_above_baseline": Measure(decades_above_baseline, "decades", "rise of the end over the lowest level"),
+    "decades_above_early": Measure(decades_above_early, "decades", "rise of the end over the level after 15 %"),
     "decades_beyond_history": Measure(decades_beyond_history, "decades", "rise of the end over all seen before"),
     "rise_over_noise": Measure(rise_over_noise, "sigma", "rise over the log's own scatter"),
     "points_risen": Measure(points_risen, "points", "points that hold the rise"),
     "loss_gain_since_rise": Measure(loss_gain_since_rise, "share", "loss gained since the rise", "no usable loss"),
     "decades_fallen": Measure(decades_fallen, "decades", "fall of the end below the highest settled level"),
     "decades_below_history": Measure(decades_below_history, "decades", "fall of the end below all seen before"),
+    "fall_start": Measure(fall_start, "share", "where in the run the fall began"),
     "fall_duration": Measure(fall_duration, "share", "time to half of the fall, of the run"),
     "points_low": Measure(points_low, "points", "points in the lower half of the fall"),
     "loss_gain_since_fall": Measure(loss_gain_since_fall, "share", "loss gained since the fall", "no usable loss"),
@@ -227,6 +251,7 @@ MEASURES: Mapping[str, Measure] = {
     "recovered_points": Measure(recovered_points, "points", "non-finite values that did not stay"),
     "masked_share": Measure(masked_share, "share", "non-finite norms beside a loss of exactly 0.0"),
     "decades_below_other_layers": Measure(decades_below_other_layers, "decades", "below the top layer", "no layers"),
+    "decades_end_below_layers": Measure(decades_end_below_layers, "decades", "end below the top layer", "no layers"),
     "decades_above_total_rise": Measure(decades_above_total_rise, "decades", "rise beyond that of the total norm"),
     "excursion_decades": Measure(excursion_decades, "decades", "longest high stretch over what is before and after"),
     "spike_rate": Measure(spike_rate, "share", "points 7 sigma over a rolling window", "fewer than 200 points"),

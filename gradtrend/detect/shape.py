@@ -23,6 +23,8 @@ _HELD_SHARE = 0.9
 _HISTORY_QUANTILE = 0.98
 # Zeros that end a log stand this far (decades) below its smallest value: well past what any rule asks.
 _ZERO_DROP = 3.0
+# A norm of ordinary size: at least a thousandth of the median of all positive ones.
+_ORDINARY = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +66,22 @@ class Shape:
 def judged_points(series: Series) -> tuple[IntArray, FloatArray]:
     """Steps and log10 of the finite positive values.
 
-    Zeros are "nothing to report" (a skipped update, a zero-advantage batch) and are left out, but for zeros that end
-    the log: those are where the norm went.
+    Zeros are "nothing to report" (a skipped update, a zero-advantage batch) and are left out, but for those after the
+    last norm of ordinary size: they are where the norm went.
     """
     finite = series.finite & (series.values >= 0)
     steps, values = series.steps[finite], series.values[finite]
     positive = values > 0
     if not positive.any():
         return steps[:0], values[:0]
-    last_positive = int(np.flatnonzero(positive)[-1])
-    tail = len(values) - 1 - last_positive
+    ordinary = values > _ORDINARY * np.median(values[positive])
+    tail = int(np.flatnonzero(ordinary)[-1]) + 1
     kept = positive.copy()
-    if tail >= end_window(len(values)):
-        kept[last_positive + 1 :] = True
+    if len(values) - tail >= end_window(len(values)):
+        kept[tail:] = True
     with np.errstate(divide="ignore"):
         y = np.log10(values[kept])
-    lowest = float(y[np.isfinite(y)].min())
-    y[~np.isfinite(y)] = lowest - _ZERO_DROP
+    y[~np.isfinite(y)] = float(y[np.isfinite(y)].min()) - _ZERO_DROP
     return steps[kept], y
 
 

@@ -12,7 +12,7 @@ _AT_PEAK = 0.99
 # "Just after" warm-up: half as long again. A spike later than that has another reason.
 _AFTER_SHARE = 0.5
 # Without a warm-up in the log, the first 15 % of a run: most schedules warm up over 1-10 % of it.
-_EARLY_SHARE = 0.15
+EARLY_SHARE = 0.15
 
 
 def warmup_end(lr: Series | None) -> int | None:
@@ -33,7 +33,7 @@ def warmup_end(lr: Series | None) -> int | None:
 
 def early_until(first_step: int, last_step: int, warm_end: int | None) -> float:
     """The last step that counts as warm-up or just after it."""
-    early = first_step + _EARLY_SHARE * (last_step - first_step)
+    early = first_step + EARLY_SHARE * (last_step - first_step)
     if warm_end is None:
         return early
     return max(early, first_step + (1 + _AFTER_SHARE) * (warm_end - first_step))
