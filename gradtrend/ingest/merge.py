@@ -64,7 +64,8 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
         ranked = sorted(tracks, key=lambda t: (t.points, min(t.digits, _FLOAT64_DIGITS)), reverse=True)
         best.append(ranked[0])
         if namings[ranked[0].metric].role in _CHECKED_ROLES:
-            notes += [note for other in ranked[1:] if (note := _cross_check(ranked[0], other)) is not None]
+            others = [other for other in ranked[1:] if other.format != ranked[0].format]
+            notes += [note for other in others if (note := _cross_check(ranked[0], other)) is not None]
     notes += _segment_notes([t for t in best if namings[t.metric].role is Role.GRAD_NORM])
     frames = [_with_naming(track, namings[track.metric]) for track in best]
     return (pl.concat(frames) if frames else pl.DataFrame(schema=TABLE_SCHEMA)), tuple(notes)

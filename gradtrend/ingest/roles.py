@@ -111,6 +111,13 @@ _TRAILING = re.compile(r"[_/.:](?:train|training|step)$")
 _LAYER_WORD = re.compile(r"\d|(?:^|[_/.:])(?:weight|bias|layers?|blocks?)(?:$|[_/.:])")
 _OTHER_AXIS = re.compile(r"_vs_\w+$")  # Megatron writes each metric a second time, over samples
 
+# Names that mean the gradient norm where nothing else does.
+_WEAK_NORMS = {
+    "norm": "a bare `norm` beside a loss is the gradient norm",
+    "grad": "a bare `grad` beside a loss is the gradient norm",
+    "grad_param_norm": "the gradient norm over that of the parameters: its shape is the gradient's",
+}
+
 
 def normalise(name: str) -> str:
     """Lower case, words joined by `_`; the hierarchical separators `/`, `.` and `:` stay."""
@@ -143,6 +150,8 @@ def name_metric(name: str) -> Naming:
         return Naming(Role.GRAD_NORM, layer, f"a gradient norm of the layer {layer}", quantity)
     if _LOSS_SCALE.search(plain) and not _LR.search(text):
         return Naming(Role.LOSS_SCALE, None, "names a loss scale", quantity)
+    if quantity in _WEAK_NORMS:
+        return Naming(Role.GRAD_NORM, None, _WEAK_NORMS[quantity], quantity, priority=9)
     if _PARAM_NORM.search(text):
         return Naming(Role.PARAM_NORM, None, "names a norm of the parameters", quantity)
     if _LOSS.search(plain) and not _LOSS_NOT.search(text):
@@ -151,8 +160,6 @@ def name_metric(name: str) -> Naming:
         return Naming(Role.LOSS, None, "names a loss", quantity, priority=_loss_priority(text))
     if _LR.search(text) and not _LR_NOT.search(text):
         return Naming(Role.LR, None, "names a learning rate", quantity, priority=len(quantity))
-    if quantity == "norm":
-        return Naming(Role.GRAD_NORM, None, "a bare `norm` beside a loss is the gradient norm", quantity, priority=9)
     if "grad" in text and "norm" in text:
         return Naming(Role.OTHER, None, "a limit, ratio or count beside a gradient norm, not the norm itself", quantity)
     return Naming(Role.OTHER, None, "its name says neither gradient norm, loss nor learning rate", quantity)

@@ -16,6 +16,7 @@ from gradtrend.ingest.reading import READING_SCHEMA
 STEP_KEYS = (
     "step", "global_step", "_step", "trainer/global_step", "train/global_step", "current_step", "train_step",
     "steps", "iteration", "iter", "it", "num_updates", "update", "batch", "i", "n_iter", "global_iter", "train_steps",
+    "completed_steps", "current_steps",
 )  # fmt: skip
 TIME_KEYS = ("timestamp", "_timestamp", "time", "wall_time", "_runtime")
 NOT_METRICS = frozenset({*STEP_KEYS, *TIME_KEYS, "epoch", "current_epoch", "seed", "rank", "pid", "version"})
