@@ -6,7 +6,7 @@ import string
 from collections.abc import Mapping, Sequence
 
 from gradtrend.detect.case import Case
-from gradtrend.detect.facts import FACTS
+from gradtrend.detect.facts import EVIDENCE, FACTS
 from gradtrend.model.rule import Action
 
 
@@ -33,17 +33,16 @@ def show(value: object) -> str:
 
 
 def actions_for(actions: Sequence[Action], case: Case, values: Mapping[str, object]) -> tuple[str, ...]:
-    """The actions' texts: those whose fact holds first, then those without a condition, then those that may hold.
+    """The actions' texts, those that rest on evidence of this run first, otherwise in the order of the rule.
 
-    An action whose fact is known to be false is dropped, and so is one that speaks of a value that is not known.
+    An action whose fact is not known to hold is dropped, and so is one that speaks of a value that is not known.
     """
     framework = case.run.log.settings.framework or ""
-    ranked: list[tuple[int, int, str]] = []
+    ranked: list[tuple[bool, int, str]] = []
     for i, action in enumerate(actions):
-        holds = FACTS[action.when](case) if action.when is not None else None
-        if holds is False:
+        if action.when is not None and not FACTS[action.when](case):
             continue
         text = fill(action.text_for.get(framework, action.text), values)
         if text is not None:
-            ranked.append((0 if holds else 1 if action.when is None else 2, i, text))
+            ranked.append((action.when not in EVIDENCE, i, text))
     return tuple(text for _, _, text in sorted(ranked))

@@ -72,11 +72,6 @@ def low_precision(case: Case) -> bool | None:
     return is_16 and not _precision_has(case, "bf16", "bfloat16")
 
 
-def full_precision(case: Case) -> bool | None:
-    """Whether the run used float32."""
-    return _precision_has(case, "32")
-
-
 def clipping_on(case: Case) -> bool | None:
     """Whether the gradient norm was clipped."""
     clip = case.run.log.settings.gradient_clip
@@ -99,24 +94,35 @@ def has_overflow_report(case: Case) -> bool:
     return any(report.detected and report.module for report in case.run.log.overflow_reports)
 
 
-FACTS: Mapping[str, Callable[[Case], bool | None]] = {
+def fails_at_once(case: Case) -> bool:
+    """Whether it went wrong at the first logged step, so that no checkpoint lies before it."""
+    step = case.run.nonfinite.collapse_step if case.run.nonfinite.collapsed else _moment(case)
+    first = min((int(norm.steps[0]) for norm in case.run.norms if len(norm)), default=0)
+    return step is not None and step <= first
+
+
+# Evidence: an action that rests on it comes first.
+EVIDENCE: Mapping[str, Callable[[Case], bool | None]] = {
     "lr_warming_up": lr_warming_up,
     "lr_just_switched": lr_just_switched,
     "low_precision": low_precision,
-    "full_precision": full_precision,
-    "not_full_precision": lambda case: None if (full := full_precision(case)) is None else not full,
-    "clipping_on": clipping_on,
     "clipping_off": clipping_off,
     "has_capture": has_capture,
-    "no_capture": lambda case: not has_capture(case),
     "has_overflow_report": has_overflow_report,
+}
+# Circumstances: an action that they do not fit is dropped, one that they fit keeps its place.
+CIRCUMSTANCES: Mapping[str, Callable[[Case], bool | None]] = {
+    "clipping_on": clipping_on,
+    "clipping_unknown": lambda case: clipping_on(case) is None,
+    "precision_unknown": lambda case: low_precision(case) is None,
+    "no_capture": lambda case: not has_capture(case),
     "no_overflow_report": lambda case: not has_overflow_report(case) and not has_capture(case),
     "no_lr": lambda case: case.run.lr is None,
-    "loss_logged": lambda case: case.run.loss is not None,
-    "no_loss": lambda case: case.run.loss is None,
-    "layers_logged": lambda case: bool(case.run.layers),
     "no_layers": lambda case: not case.run.layers,
+    "fails_at_once": fails_at_once,
+    "fails_later": lambda case: not fails_at_once(case),
 }
+FACTS: Mapping[str, Callable[[Case], bool | None]] = {**EVIDENCE, **CIRCUMSTANCES}
 
 TEMPLATE_NAMES = frozenset(
     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ def decades_above_early(case: Case) -> float | None:
 
 def decades_beyond_history(case: Case) -> float | None:
     """How far the end lies above all but the highest 2 % of what was logged before the rise."""
-    return None if (rise := _rise(case)) is None else rise.beyond
+    return None if (rise := _rise(case)) is None or math.isinf(rise.beyond) else rise.beyond
 
 
 def rise_over_noise(case: Case) -> float | None:
@@ -103,7 +104,7 @@ def points_low(case: Case) -> float | None:
 
 def decades_below_history(case: Case) -> float | None:
     """How far the end lies below all but the lowest 2 % of what was logged before the fall."""
-    return None if (fall := _fall(case)) is None else fall.beyond
+    return None if (fall := _fall(case)) is None or math.isinf(fall.beyond) else fall.beyond
 
 
 def loss_gain_since_fall(case: Case) -> float | None:

@@ -47,8 +47,9 @@ class Hold:
 class Action:
     """A next step for the user.
 
-    `when` names a fact of the run that moves it first and that drops it where it is known to be false. `text_for` holds
-    the wording for a framework (`lightly-train` ...) in place of `text`. Both are templates over the run's facts.
+    `when` names a fact of the run: the action is dropped where it does not hold, and comes first where it is evidence.
+    `text_for` holds the wording for a framework (`lightly-train` ...) in place of `text`. Both are templates over the
+    run's values.
     """
 
     text: str
