@@ -47,7 +47,7 @@ def read_native(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
         microbatches=_microbatches(path, tree),
         storages={},
         rng=_mapping(path, tree, "rng", optional=True),
-        precision=_native_precision(precision),
+        precision=_native_precision(precision, _mapping(path, tree, "backend", optional=True)),
         loss_scale=_number(precision.get("loss_scale")),
         loss_divisor=_number(tree.get("loss_divisor")),
         gradient_norm=_number(tree.get("gradient_norm"), finite=False),
@@ -58,11 +58,13 @@ def read_native(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
     )
 
 
-def _native_precision(precision: Mapping[str, Node]) -> str | None:
+def _native_precision(precision: Mapping[str, Node], backend: Mapping[str, Node]) -> str | None:
     if "autocast" not in precision:
         return None
     autocast, scaled = precision["autocast"], precision.get("loss_scale") is not None
     name = "float32" if autocast is None else f"{autocast}-scaled" if scaled else str(autocast)
+    if name == "float32" and backend.get("tf32") is True and str(backend.get("device")).startswith("cuda"):
+        return "float32-tf32"
     return name if name in PRECISIONS else None
 
 

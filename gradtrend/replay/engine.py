@@ -32,6 +32,8 @@ def replay_step(
     with contextlib.redirect_stdout(sys.stderr), _importable_from_here():
         subject = rebuild.rebuild(contents, choose_device(device))
         known = precision or contents.precision or from_setting(setting)
+        if known == "float32-tf32" and subject.device.type != "cuda":
+            known = "float32"  # only CUDA has it
         with _backend_as_captured(contents):
             return _Study(contents, inspection, subject, known).result()
 

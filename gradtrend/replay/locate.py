@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from gradtrend.model.replay import Origin
 from gradtrend.replay import precision as precisions
 from gradtrend.replay.step import gradient_is_finite
 from gradtrend.replay.subject import Subject
-from gradtrend.replay.tensors import named_tensors
+from gradtrend.replay.tensors import map_tensors, named_tensors
 from gradtrend.replay.watch import OperatorWatch, Producer
 
 
@@ -26,7 +28,8 @@ def locate(subject: Subject, precision: str) -> Located:
     """Run the step once under watch, up to the first microbatch that goes wrong. Raises what the model raises."""
     subject.reset()
     scale = subject.loss_scale if precision == "float16-scaled" else 1.0
-    with subject.in_type_of(precision) as batches:
+    with subject.in_type_of(precision) as captured:
+        batches = map_tensors(captured, torch.clone)  # a step may write to its batch
         watch = OperatorWatch(subject.model, _known(subject, batches))
         with watch:
             for index, batch in enumerate(batches):

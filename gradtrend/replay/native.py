@@ -123,6 +123,12 @@ def _backend(model: torch.nn.Module) -> dict[str, bool | str]:
         "cudnn_benchmark": torch.backends.cudnn.benchmark,
         "cudnn_deterministic": torch.backends.cudnn.deterministic,
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
-        "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
-        "cudnn_tf32": torch.backends.cudnn.allow_tf32,
+        "tf32": _uses_tf32(),
     }
+
+
+def _uses_tf32() -> bool:
+    try:
+        return bool(torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32)
+    except RuntimeError:  # torch's newer switches are in use, which forbid reading these
+        return torch.get_float32_matmul_precision() != "highest"

@@ -51,6 +51,7 @@ def rebuild(contents: CaptureContents, device: torch.device) -> Subject:
     subject = Subject(
         model=model,
         compute_loss=_loss_of(contents, model, step, device),
+        reload=lambda: load_state(contents, model, device),
         batches=batches,
         device=device,
         random_states=states,
@@ -82,7 +83,7 @@ def _make(contents: CaptureContents) -> Any:
         keywords["load_weights"] = False  # the capture brings the weights; nothing is downloaded
     try:
         return factory(**keywords)
-    except Exception as error:  # the user's code may raise anything
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise ReplayError(f"building {recipe.path} failed: {type(error).__name__}: {error}", _CHANGED) from error
 
 

@@ -22,7 +22,7 @@ def import_path(module: str, name: str) -> Any:
             f"rebuilding needs {module}, but there is no module {missing!r} here",
             f"Install the package that holds {missing!r}, or run where your training code can be imported.",
         ) from error
-    except Exception as error:  # the user's module may raise anything
+    except (Exception, SystemExit) as error:  # the user's module may raise anything, a script without a guard exits
         raise ReplayError(f"importing {module} failed: {type(error).__name__}: {error}", _SAME_CODE) from error
     for part in name.split("."):
         if not hasattr(found, part):

@@ -48,7 +48,7 @@ def run_step(
     with subject.in_type_of(precision) as batches, watch or nullcontext():
         for index, batch in only if only is not None else list(enumerate(batches)):
             with precisions.entered(precision, subject.device), torch.set_grad_enabled(backward):
-                loss = subject.compute_loss(batch, index)
+                loss = subject.loss_of(batch, index, alone=only is not None)
             if backward and loss.requires_grad:
                 with precisions.entered_backend(precision, subject.device):
                     (loss / subject.loss_divisor * scale).backward()

@@ -18,12 +18,14 @@ from gradtrend.replay.tensors import map_tensors
 class Subject:
     """What is run, again and again.
 
-    `compute_loss(microbatch, index)` gives the loss tensor. `buffers` and `types` are what `reset` restores; the
-    parameters never change, as no optimizer steps.
+    `compute_loss(microbatch, index)` gives the loss tensor. `buffers` and `types` are what `reset` restores. No
+    optimizer steps, but a step may write to parameters itself (a teacher's moving average): `reload` then reads them
+    from the capture again. `states_at` holds the random states at the start of each microbatch, once a whole step ran.
     """
 
     model: torch.nn.Module
     compute_loss: Callable[[Any, int], torch.Tensor]
+    reload: Callable[[], None]
     batches: list[Any]
     device: torch.device
     random_states: Mapping[str, Any]
@@ -31,15 +33,25 @@ class Subject:
     loss_scale: float = DEFAULT_LOSS_SCALE
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     types: dict[str, torch.dtype] = field(default_factory=dict)
+    writes: dict[str, int] = field(default_factory=dict)
+    states_at: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def remember(self) -> None:
         """Take the present buffers and types as the captured ones."""
         self.buffers = {name: buffer.detach().clone() for name, buffer in self.model.named_buffers()}
         self.types = {name: tensor.dtype for name, tensor in _tensors(self.model)}
+        self.writes = self._writes()
+
+    def _writes(self) -> dict[str, int]:
+        """How often each parameter was written to in place."""
+        return {name: parameter._version for name, parameter in self.model.named_parameters()}
 
     def reset(self) -> None:
         """Buffers, gradients, training mode and random generators as at the start of the captured step."""
+        if self._writes() != self.writes:
+            self.reload()
+            self.writes = self._writes()
         with torch.no_grad():
             for name, buffer in self.model.named_buffers():
                 if name in self.buffers:
@@ -48,6 +60,17 @@ class Subject:
         set_train_mode = getattr(self.model, "set_train_mode", self.model.train)  # LightlyTrain freezes parts in it
         set_train_mode()
         rng.restore(self.random_states, self.device)
+
+    def loss_of(self, batch: Any, index: int, alone: bool) -> torch.Tensor:
+        """The loss of one microbatch, on a copy (a step may write to its batch or take parts out).
+
+        `alone`: the microbatches before it were not run, so its random states are put in place.
+        """
+        if alone and index in self.states_at:
+            rng.restore(self.states_at[index], self.device)
+        elif not alone:
+            self.states_at[index] = rng.snapshot(self.device)
+        return self.compute_loss(map_tensors(batch, torch.clone), index)
 
     @contextmanager
     def in_type_of(self, precision: str) -> Iterator[list[Any]]:

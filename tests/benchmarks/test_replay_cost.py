@@ -61,7 +61,8 @@ def subject_of(make: Callable[[], tuple[nn.Module, Any]]) -> Subject:
     torch.manual_seed(0)
     model, batch = make()
     device = torch.device("cpu")
-    subject = Subject(model, lambda b, i: model(b).square().mean(), [batch], device, snapshot(device), 1.0)
+    loss = lambda b, i: model(b).square().mean()  # noqa: E731
+    subject = Subject(model, loss, lambda: None, [batch], device, snapshot(device), 1.0)
     subject.remember()
     return subject
 

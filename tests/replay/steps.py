@@ -292,3 +292,38 @@ def talking() -> tuple[nn.Module, Step]:
         return mean_square(model, batch)
 
     return healthy()[0], loss
+
+
+def writing_to_its_batch() -> tuple[nn.Module, Step]:
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        return model(batch.pop("x").mul_(2)).square().mean()
+
+    return healthy()[0], loss
+
+
+class Teacher(nn.Module):
+    """Follows its student by a moving average, in the forward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.student = nn.Linear(4, 2)
+        self.teacher = nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            self.teacher.weight.lerp_(self.student.weight, 0.5)
+        return self.student(x) - self.teacher(x).detach()
+
+
+def following() -> tuple[nn.Module, Step]:
+    return Teacher(), mean_square
+
+
+def rarely_overflowing() -> tuple[nn.Module, Step]:
+    """Fails where the first random number of a microbatch is small: it takes the right state to fail again."""
+
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        drawn = torch.rand(())
+        return model(batch["x"]).square().mean() / (drawn > batch["below"])
+
+    return healthy()[0], loss

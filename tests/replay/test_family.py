@@ -338,3 +338,27 @@ def test_a_small_resnet(path: Path, device: str, kind: str, cause: ReplayCause, 
     if kind == "per-image":
         assert result.blame is not None
         assert [s.identity for s in result.blame.samples] == ["train/0005.png"]
+
+
+@pytest.mark.parametrize("factory", [steps.writing_to_its_batch, steps.following])
+def test_each_run_starts_from_the_captured_batch_and_parameters(path: Path, factory: object) -> None:
+    loss, _ = loss_of_one_step(factory, batch(8))
+    result = replayed_one(capture(path, factory, [batch(8)], autocast=None))  # type: ignore[arg-type]
+    assert [row.loss for row in result.sweep[:1]] == [loss]
+    assert result.repeats is not None
+    assert result.repeats.identical
+    assert result.outcome is Outcome.NOT_REPRODUCED
+
+
+def test_a_microbatch_alone_gets_the_random_numbers_it_had(path: Path) -> None:
+    torch.manual_seed(5)
+    states = snapshot_random_states()
+    drawn = [torch.rand(()).item() for _ in range(3)]
+    smallest = drawn.index(min(drawn))
+    assert smallest != 0
+    limit = (sorted(drawn)[0] + sorted(drawn)[1]) / 2
+    batches = [batch(4, below=torch.tensor(limit)) for _ in range(3)]
+    result = replayed_one(capture(path, steps.rarely_overflowing, batches, rng_states=states, autocast=None))
+    assert result.outcome is Outcome.CONFIRMED
+    assert result.blame is not None
+    assert result.blame.microbatches == (smallest,)
