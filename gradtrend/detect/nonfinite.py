@@ -89,7 +89,7 @@ def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, s
     evidence = _evidence(log, norms)
     first = min(collapses, key=lambda c: c[1].step, default=None)
     collapse_step = min([c.step for _, c in collapses] + ([] if evidence is None else [evidence]), default=None)
-    captured = [c.step for c in log.captures if c.step is not None]
+    captured = [c.step for c in log.captures if c.step is not None and not c.finite]
     return NonFiniteState(
         grad_first=min(grad_steps + captured, default=None),
         loss_first=min(loss_steps, default=None),
@@ -129,7 +129,7 @@ def _loss_gone(loss: Series, collapses: Sequence[Collapse]) -> int | None:
 def _evidence(log: RunLog, norms: Sequence[Series]) -> int | None:
     """The first step that a capture or a report shows non-finite and after which the log has no finite norm."""
     last_finite = max((int(n.steps[n.finite][-1]) for n in norms if n.finite.any()), default=-1)
-    steps = [c.step for c in log.captures if c.step is not None]
+    steps = [c.step for c in log.captures if c.step is not None and not c.finite]
     steps += [r.batch for r in log.overflow_reports if r.detected]
     return min((step for step in steps if step >= last_finite), default=None)
 

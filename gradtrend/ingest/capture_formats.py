@@ -69,13 +69,16 @@ def _native_precision(precision: Mapping[str, Node], backend: Mapping[str, Node]
 
 
 def _native_summary(path: Path, tree: Mapping[str, Node], recipe: ModelRecipe) -> Capture:
+    recorded = [_number(tree.get("gradient_norm"), finite=False), _number(tree.get("loss"), finite=False)]
+    bad = _bare_names(tree.get("bad_parameters"), tree.get("model_state"))
     return Capture(
         path=str(path),
         kind="gradtrend",
         step=_integer(tree.get("step")),
         rank=_integer(tree.get("rank")),
-        bad_parameters=_bare_names(tree.get("bad_parameters"), tree.get("model_state")),
+        bad_parameters=bad,
         model_class=recipe.path,
+        finite=not bad and recorded[0] is not None and all(v is None or math.isfinite(v) for v in recorded),
     )
 
 

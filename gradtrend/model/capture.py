@@ -10,7 +10,7 @@ class Capture:
     """A saved bad step, as far as it can be read without building any foreign object.
 
     `path` is relative to the run folder; `kind` is `lightly-train` or `gradtrend`; `problem` says why the file could
-    not be read, else None.
+    not be read, else None. `finite`: it records an explosion, with a finite gradient norm and no bad parameter.
     """
 
     path: str
@@ -20,6 +20,7 @@ class Capture:
     bad_parameters: tuple[str, ...] = ()
     model_class: str | None = None
     problem: str | None = None
+    finite: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,7 @@ def _compare(captured: Mapping[str, Node], wanted: Mapping[str, Any]) -> None:
         *_difference("the rebuilt model lacks", [name for name in captured if name not in wanted]),
         *_difference("the capture lacks", [name for name in wanted if name not in captured]),
         *_difference("of another shape", _other_shapes(captured, wanted)),
+        *_difference("no tensor in the capture", _no_tensors(captured, wanted)),
     ]
     if differences:
         raise ReplayError("the captured state does not fit the rebuilt model: " + "; ".join(differences), _CHANGED)
@@ -145,6 +146,11 @@ def _other_shapes(captured: Mapping[str, Node], wanted: Mapping[str, Any]) -> li
         for name, node, tensor in pairs
         if isinstance(node, TensorRef) and tuple(node.shape) != tuple(tensor.shape)
     ]
+
+
+def _no_tensors(captured: Mapping[str, Node], wanted: Mapping[str, Any]) -> list[str]:
+    tensors = (name for name, value in wanted.items() if isinstance(value, torch.Tensor))
+    return [name for name in tensors if name in captured and not isinstance(captured[name], TensorRef)]
 
 
 def _difference(what: str, names: list[str]) -> list[str]:

@@ -7,12 +7,15 @@ from typing import Any
 
 import torch
 
+from gradtrend.errors import ReplayError
 from gradtrend.model.contents import CaptureContents, Node, TensorRef
 
 
 def read_tensor(contents: CaptureContents, ref: TensorRef) -> torch.Tensor:
-    """The tensor as captured (same strides), on the CPU."""
-    dtype: torch.dtype = getattr(torch, ref.dtype)
+    """The tensor as captured (same strides), on the CPU. Raises `ReplayError` for a type that this torch lacks."""
+    dtype: torch.dtype | None = getattr(torch, ref.dtype, None)
+    if dtype is None:
+        raise ReplayError(f"torch {torch.__version__} has no type {ref.dtype}", "Install a newer torch.")
     span = contents.storages[ref.storage]
     if not span.size:
         return torch.empty(ref.shape, dtype=dtype)

@@ -24,7 +24,7 @@ _MAX_FRAMES = 8
 _MAX_LAYERS = 6
 _MAX_HEALTH = 5
 _MAX_ACTIONS = 4
-_NAME_WIDTH = 44  # of a module or parameter in a table
+_NAME_WIDTH = 38  # of a module or parameter in a table
 
 
 def render_replays(replays: Sequence[Replay], style: Style) -> str:
@@ -126,7 +126,7 @@ def _cell(value: float | None) -> str:
 
 def _frame_lines(replay: Replay, style: Style) -> list[str]:
     return [
-        f"  {_name(frame.module or '(the model)')}  {frame.module_class:<18} {frame.magnitude.dtype:<9} "
+        f"  {_name(frame.module or '(the model)')}  {escape(frame.module_class):<18} {frame.magnitude.dtype:<9} "
         f"{number(frame.magnitude.abs_min):>9} to {number(frame.magnitude.abs_max)}"
         for frame in replay.frames[-_MAX_FRAMES:]
     ]

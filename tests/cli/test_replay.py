@@ -8,10 +8,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 import torch
 from click.testing import Result
 
+from gradtrend.report.json import schema
 from tests.replay import steps
 from tests.replay.steps import batch, capture
 
@@ -114,7 +116,9 @@ def test_analyze_takes_the_replay_in(call: Call, poisoned: Path, trust: bool) ->
     rows = [{"step": step, "grad_norm": 1.0 + 0.1 * math.sin(step), "loss": 2.0 - 0.01 * step} for step in range(100)]
     (poisoned / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     words = ["--replay", *(["--trust"] if trust else [])]
-    run = json.loads(call("analyze", poisoned, "--format", "json", *words).stdout)["runs"][0]
+    report = json.loads(call("analyze", poisoned, "--format", "json", *words).stdout)
+    jsonschema.validate(report, schema())
+    run = report["runs"][0]
     (seen,) = run["captures"]
     assert seen["replay"]["outcome"] == ("confirmed" if trust else "inspected")
     rules = {finding["rule"] for finding in run["findings"]}
@@ -128,6 +132,15 @@ def test_analyze_alone_says_that_nothing_was_replayed(call: Call, poisoned: Path
     run = json.loads(call("analyze", poisoned, "--format", "json").stdout)["runs"][0]
     assert run["captures"][0]["replay"] is None
     assert {"rule": "GT601", "reason": "no step was replayed"} in run["checks"]["skipped"]
+
+
+def test_a_captured_explosion_is_no_nan(call: Call, quiet: Path) -> None:
+    path = quiet / "debug/step7.gradtrend.pt"
+    torch.save(torch.load(path, weights_only=True) | {"gradient_norm": 3.0, "step": 50}, path)
+    rows = [{"step": step, "grad_norm": 1.0 + 0.1 * math.sin(step), "loss": 2.0 - 0.01 * step} for step in range(100)]
+    (quiet / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    run = json.loads(call("analyze", quiet, "--format", "json").stdout)["runs"][0]
+    assert (run["verdict"], run["nonfinite"]) == ("stable", None)
 
 
 def test_no_capture(call: Call, tmp_path: Path) -> None:

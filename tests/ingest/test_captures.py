@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import struct
@@ -277,3 +278,23 @@ def test_arrays_of_numpy_stay_unbuilt(tmp_path: Path) -> None:
     batches = [{"image": np.ones(3)}]
     contents = read_capture(saved(tmp_path / "a.pt", lightly_capture(microbatches=batches)))
     assert isinstance(contents.microbatches[0]["image"], Inert)
+
+
+def test_a_native_capture_of_an_explosion_is_finite(tmp_path: Path) -> None:
+    native = {
+        "format": "gradtrend.capture",
+        "format_version": 1,
+        "model": {"factory": "train:make", "kwargs": "{}"},
+        "model_state": {"w": torch.ones(2)},
+        "microbatches": [torch.ones(3)],
+        "step": 5,
+        "gradient_norm": 1e6,
+    }
+    saved(tmp_path / "debug/a.gradtrend.pt", native)
+    saved(tmp_path / "debug/b.gradtrend.pt", native | {"gradient_norm": math.inf})
+    saved(tmp_path / "debug/c.gradtrend.pt", native | {"bad_parameters": ["module.w"]})
+    saved(tmp_path / "debug/d.gradtrend.pt", native | {"format_version": 2})
+    found = find_captures(tmp_path)
+    assert [capture.finite for capture in found] == [True, False, False, False]
+    assert found[2].bad_parameters == ("w",)
+    assert "format 2" in (found[3].problem or "")
