@@ -21,8 +21,8 @@ from gradtrend.model.words import Role, Trend
 def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
     """Judge one run."""
     run = run_case(log)
-    outcomes = [evaluate(rule, case) for rule in rules if rule.note is None for case in _cases(rule, run)]
-    outcomes = _without_silenced(outcomes)
+    evaluated = [evaluate(rule, case) for rule in rules if rule.note is None for case in _cases(rule, run)]
+    outcomes = _without_silenced(evaluated)
     judged = [judge_series(norm, [o for o in outcomes if o.case.series is norm]) for norm in run.norms]
     verdict, sure = run_verdict(run, judged, outcomes)
     findings = [finding_of(o) for o in outcomes if o.fired]
@@ -35,7 +35,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
         series=tuple(series_report(run, judged)),
         nonfinite=_nonfinite(run.nonfinite, judged),
         findings=tuple(sorted(findings, key=_finding_order)),
-        checks=_checks(rules, outcomes),
+        checks=_checks(rules, evaluated),
         captures=log.captures,
         overflow_reports=log.overflow_reports,
         settings=log.settings,
