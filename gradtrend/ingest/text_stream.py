@@ -46,6 +46,18 @@ class _Decoded(io.RawIOBase):
         super().close()
 
 
+class _Decompressed(io.BufferedReader):
+    """A decompressed stream that closes the file below it as well: the decompressors leave it open."""
+
+    def __init__(self, raw: BinaryIO, source: BinaryIO) -> None:
+        super().__init__(cast(io.RawIOBase, raw))
+        self._source = source
+
+    def close(self) -> None:
+        super().close()
+        self._source.close()
+
+
 def _zstd(source: BinaryIO) -> BinaryIO:
     import zstandard
 
@@ -82,7 +94,7 @@ def open_stream(source: BinaryIO) -> BinaryIO:
     buffered = source if isinstance(source, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, source))
     for magic, opener in _OPENERS:
         if buffered.peek(8).startswith(magic):
-            buffered = io.BufferedReader(cast(io.RawIOBase, opener(buffered)))
+            buffered = _Decompressed(opener(buffered), buffered)
             break
     try:
         head = buffered.peek(512)

@@ -82,7 +82,7 @@ def test_causes() -> None:
 
 
 def test_layers() -> None:
-    runs = [run for run in labelled_runs() if run.truth["layers"]]
+    runs = [run for run in labelled_runs() if run.truth.get("layers")]
     assert len(runs) == 5
     assert [run.name for run in runs if not layers_agree(run)] == []
 
