@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,11 @@ class RunCase:
     loss_scale: Series | None
     param_norms: tuple[Series, ...]
     nonfinite: NonFiniteState
+    _cases: dict[str | None, Case] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def case(self, series: Series | None) -> Case:
+        """The case of one of this run's series, made once: every rule looks at its shape, which is costly."""
+        return self._cases.setdefault(None if series is None else series.metric, Case(self, series))
 
     @cached_property
     def warmup_end(self) -> int | None:

@@ -49,14 +49,14 @@ def _finding_order(finding: Finding) -> tuple[int, str, int]:
 def _cases(rule: Rule, run: RunCase) -> list[Case]:
     """What a rule is evaluated on."""
     if rule.scope == "once":
-        return [Case(run, run.norms[0] if run.norms else None)]
+        return [run.case(run.norms[0] if run.norms else None)]
     role = Role(rule.role)
     if role is Role.GRAD_NORM:
-        return [Case(run, series) for series in (run.layers if rule.scope == "layer" else run.norms)]
+        return [run.case(series) for series in (run.layers if rule.scope == "layer" else run.norms)]
     if role is Role.PARAM_NORM:
-        return [Case(run, series) for series in run.param_norms]
+        return [run.case(series) for series in run.param_norms]
     single = {Role.LOSS: run.loss, Role.LR: run.lr, Role.LOSS_SCALE: run.loss_scale}.get(role)
-    return [] if single is None else [Case(run, single)]
+    return [] if single is None else [run.case(single)]
 
 
 def _without_silenced(outcomes: list[Outcome]) -> list[Outcome]:
@@ -104,7 +104,7 @@ def _note_findings(rule: Rule, run: RunCase) -> list[Finding]:
 
 
 def _note_finding(rule: Rule, run: RunCase, note: Note) -> Finding:
-    case = Case(run, next((s for s in run.norms if s.metric == note.metric), run.norms[0] if run.norms else None))
+    case = run.case(next((s for s in run.norms if s.metric == note.metric), run.norms[0] if run.norms else None))
     values = template_values(case, note)
     return Finding(
         rule=rule.id,

@@ -194,7 +194,7 @@ def decades_above_total_rise(case: Case) -> float | None:
     """How much more a layer's norm rose than the total's."""
     if case.shape is None:
         return None
-    totals = [Case(case.run, norm).shape for norm in case.run.norms]
+    totals = [case.run.case(norm).shape for norm in case.run.norms]
     rises = [max(0.0, t.rise.decades) for t in totals if t is not None]
     return case.shape.rise.decades - max(rises, default=0.0)
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gradtrend.detect.case import Case, RunCase
+from gradtrend.detect.case import RunCase
 from gradtrend.detect.series import Series
 from gradtrend.detect.verdict import Judged
 from gradtrend.model.report import SeriesReport
@@ -49,7 +49,7 @@ def _one(run: RunCase, series: Series, judged: Judged | None) -> SeriesReport:
 
 def _baseline(run: RunCase, series: Series, judged: Judged | None) -> float | None:
     """The level the norm left, or its typical level where it left none."""
-    shape = Case(run, series).shape if judged is not None else None
+    shape = run.case(series).shape if judged is not None else None
     if judged is None or shape is None:
         finite = series.values[series.finite]
         return float(np.median(finite)) if len(finite) else None
