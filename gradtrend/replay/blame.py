@@ -65,17 +65,14 @@ class _Bisection:
 
     def fails(self, indices: Sequence[int]) -> bool:
         """Whether these samples alone fail. BatchNorm refuses a single one: it is then given twice."""
-        try:
-            return self._run(indices)
-        except ValueError as error:
-            if len(indices) != 1:
-                self.refused.append(str(error))
-                return False
-        try:
-            return self._run([*indices, *indices])
-        except Exception as error:  # the user's code, given a batch of a size it never saw
-            self.refused.append(str(error))
-            return False
+        attempts = [indices] if len(indices) > 1 else [indices, [*indices, *indices]]
+        for attempt in attempts:
+            try:
+                return self._run(attempt)
+            except Exception as error:  # the user's code, given a batch of a size it never saw
+                refusal = f"{type(error).__name__}: {error}"
+        self.refused.append(refusal)
+        return False
 
     def _run(self, indices: Sequence[int]) -> bool:
         part = batches.take(self.batch, indices, self.size)

@@ -29,7 +29,7 @@ def replay_step(
 
     Raises `ReplayError` where it cannot be rebuilt or run. What the model prints goes to standard error.
     """
-    with contextlib.redirect_stdout(sys.stderr), _importable_from_here():
+    with contextlib.redirect_stdout(sys.stderr), _importable_from_here(), _eager():
         subject = rebuild.rebuild(contents, choose_device(device))
         known = precision or contents.precision or from_setting(setting)
         if known == "float32-tf32" and subject.device.type != "cuda":
@@ -60,6 +60,12 @@ def _importable_from_here() -> Any:
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove("")
+
+
+def _eager() -> contextlib.AbstractContextManager[Any]:
+    """Compiled models run as written: inside compiled code no module or operator could be seen."""
+    set_stance = getattr(torch.compiler, "set_stance", None)  # since torch 2.6
+    return contextlib.nullcontext() if set_stance is None else set_stance("force_eager")
 
 
 @contextlib.contextmanager

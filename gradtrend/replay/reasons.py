@@ -126,7 +126,9 @@ def _swapped(facts: Facts) -> Iterator[str]:
 
 def _elsewhere(facts: Facts) -> Iterator[str]:
     bad = [row.precision for row in facts.rows if row.finite is False]
-    if bad:
+    if bad and facts.known:
+        yield f"It does fail in {', '.join(bad)}, but the run was trained in {facts.precision}."
+    elif bad:
         yield f"It does fail in {', '.join(bad)}: if the run was trained so, replay with --precision {bad[0]}."
     failed = [row.precision for row in facts.rows if row.finite is None]
     if failed:

@@ -61,6 +61,8 @@ def rebuild(contents: CaptureContents, device: torch.device) -> Subject:
     captured_on = contents.backend.get("device")
     subject.notes.extend(rng.missing(states, device, captured_on if isinstance(captured_on, str) else None))
     subject.notes.extend(_version_differences(contents))
+    if any(hasattr(module, "_orig_mod") or module._compiled_call_impl is not None for module in model.modules()):
+        subject.notes.append("The model is compiled; it is replayed without compiling, whose kernels round otherwise.")
     subject.remember()
     _check_random_states(subject)
     return subject

@@ -327,3 +327,12 @@ def rarely_overflowing() -> tuple[nn.Module, Step]:
         return model(batch["x"]).square().mean() / (drawn > batch["below"])
 
     return healthy()[0], loss
+
+
+def compiled() -> tuple[nn.Module, Step]:
+    return torch.compile(log_of_zero()[0]), mean_square  # type: ignore[return-value]
+
+
+def of_whole_batches() -> tuple[nn.Module, Step]:
+    """Takes four samples and no other number."""
+    return log_of_zero()[0], lambda model, batch: model(batch["x"].reshape(4, 4)).square().mean()

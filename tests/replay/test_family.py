@@ -362,3 +362,18 @@ def test_a_microbatch_alone_gets_the_random_numbers_it_had(path: Path) -> None:
     assert result.outcome is Outcome.CONFIRMED
     assert result.blame is not None
     assert result.blame.microbatches == (smallest,)
+
+
+def test_a_compiled_model_is_replayed_as_written(path: Path) -> None:
+    result = replayed_one(capture(path, steps.compiled, [batch()], autocast=None))
+    assert result.cause is ReplayCause.FORWARD_OPERATOR
+    assert result.origin is not None
+    assert (result.origin.module, result.origin.operator) == ("_orig_mod.1", "log")
+    assert any("compiled" in note for note in result.notes)
+
+
+def test_a_step_that_takes_no_part_of_a_batch_names_the_microbatch_all_the_same(path: Path) -> None:
+    result = replayed_one(capture(path, steps.of_whole_batches, [batch()], autocast=None))
+    assert result.blame is not None
+    assert result.blame.microbatches == (0,)
+    assert "part of the batch" in (result.blame.note or "")
