@@ -18,6 +18,10 @@ class InputError(GradtrendError):
     """A path that cannot be read or holds nothing to judge (exit code 3)."""
 
 
+class EmptyLogError(InputError):
+    """A sound log into which nothing was logged (yet): no damage beside other logs of the run (exit code 3)."""
+
+
 class MissingPackageError(InputError):
     """An optional package is needed to read this input (exit code 3)."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gradtrend.errors import InputError
+from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
 from gradtrend.ingest.rows import NOT_METRICS, STEP_KEYS, Column, parse_number, table_of, whole
@@ -121,7 +121,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     columns = _long_columns(rows, header, *long) if long else _wide_columns(rows, header)
     table = table_of(columns)
     if table.is_empty():
-        raise InputError(f"{path}: no row of numbers fits the header")
+        raise EmptyLogError(f"{path}: no row of numbers fits the header")
     return (Reading("csv", path, table, skipped=tuple(skipped[:MAX_SKIPPED_KEPT]), skipped_count=len(skipped)),)
 
 

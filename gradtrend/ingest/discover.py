@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import InputError
+from gradtrend.ingest import standard_input
 from gradtrend.ingest.adapters import ADAPTERS
 from gradtrend.ingest.reading import Adapter
 
@@ -79,6 +80,8 @@ def _head(path: Path) -> bytes:
 def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
     """The runs at a path, at least one. Raises InputError for a missing or unreadable path."""
     root = Path(path)
+    if path == "-":
+        return (RunFiles(path, root, (LogFile(root, standard_input.adapter(source)),)),)
     if "://" in path:
         adapter = adapter_for(root, source)
         return (RunFiles(path, root, () if adapter is None else (LogFile(root, adapter),)),)
@@ -155,7 +158,10 @@ def _walk_child(entry: Path, source: str, depth: int, seen: set[tuple[int, int]]
 def _log_file(file: Path, source: str) -> LogFile | None:
     if _NEVER.search(file.name) or file.stat().st_size == 0:
         return None
-    adapter = adapter_for(file)
+    try:
+        adapter = adapter_for(file)
+    except PermissionError:  # known by its name, it is told when it is read
+        adapter = next((a for a in ADAPTERS if a.claims(file, b"")), None)
     if adapter is None or source not in ("auto", adapter.name):
         return None
     return LogFile(file, adapter)

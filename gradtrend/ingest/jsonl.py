@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
 from gradtrend.ingest.rows import NOT_METRICS, Column, add_row, flatten, number, step_of, table_of, whole
-from gradtrend.ingest.text_stream import decoded_head, open_log
+from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream, whole_lines
 from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
 
-_SUFFIXES = (".jsonl", ".ndjson", ".jsonlines")
-_LONGEST_LINE = 16 * 1024 * 1024  # a row of metrics is a few kB; a longer line is a data dump, not a log
+_NAME = re.compile(r"(?P<stem>[^.]*).*\.(?:jsonl|ndjson|jsonlines)(?:\.(?:gz|zst|bz2|xz))?$", re.IGNORECASE)
+_LOG_STEMS = frozenset({"metrics", "log", "train_log", "train", "history"})
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
@@ -29,12 +30,12 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 def claims(path: Path, head: bytes) -> bool:
     """True for a file whose first full line is a JSON object of metrics, or that is named metrics.jsonl."""
-    named = path.name.lower().removesuffix(".gz").removesuffix(".zst").endswith(_SUFFIXES)
+    named = _NAME.match(path.name)
     lines = [line for line in decoded_head(head).splitlines() if line.strip()][:20]
     rows = [row for row in map(_row, lines) if row is not None]
     if any(_is_metrics(row) for row in rows):
-        return named or len(rows) >= max(1, len(lines) - 1)
-    return named and path.name.lower().split(".")[0] in {"metrics", "log", "train_log", "train", "history"}
+        return named is not None or len(rows) >= max(1, len(lines) - 1)
+    return named is not None and named["stem"].lower() in _LOG_STEMS
 
 
 def _is_metrics(row: dict[str, Any]) -> bool:
@@ -46,26 +47,40 @@ def _is_metrics(row: dict[str, Any]) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Every number of every row, NaN and inf included. Raises InputError where no line is a JSON object."""
+    """Every number of every row, NaN and inf included.
+
+    Raises InputError where the file cannot be opened, or no line is a JSON object.
+    """
+    with open_log(path) as stream:
+        return (_read(stream, path),)
+
+
+def read_stdin(stream: BinaryIO) -> Sequence[Reading]:
+    """The rows on standard input; as `read`."""
+    return (_read(open_stream(stream), Path("-")),)
+
+
+def _read(stream: BinaryIO, path: Path) -> Reading:
     columns: dict[str, Column] = {}
-    skipped: list[Skipped] = []
-    rows = skipped_count = 0
-    with open_log(path) as file:
-        for number_of_line, line in enumerate(file, start=1):
-            text = line.strip()
+    lost: list[Skipped] = []  # lines too long, and what lies behind damage in a compressed file
+    bad: list[Skipped] = []
+    rows = 0
+    for first, chunk in whole_lines(stream, lost):
+        for line, raw in enumerate(chunk.split(b"\n"), start=first):
+            text = raw.strip(b" \t\r\0")  # zeros stand where a machine went down before it had written
             if not text:
                 continue
-            row = _row(text) if len(text) <= _LONGEST_LINE else None
+            row = _row(text)
             if row is None:
-                skipped_count += 1
-                if len(skipped) < MAX_SKIPPED_KEPT:
-                    skipped.append(Skipped(_reason(line), line=number_of_line))
+                cut = not chunk.endswith(b"\n") and chunk.endswith(raw)
+                bad.append(Skipped("truncated" if cut else "not a JSON object", line=line))
                 continue
             rows += 1
-            add_row(columns, row, _step(row), number_of_line)
+            add_row(columns, row, _step(row), line)
     if not rows:
         raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
-    return (Reading("jsonl", path, table_of(columns), skipped=tuple(skipped), skipped_count=skipped_count),)
+    skipped = (*bad, *lost)
+    return Reading("jsonl", path, table_of(columns), skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
 
 
 def _step(row: dict[str, Any]) -> int | None:
@@ -73,12 +88,6 @@ def _step(row: dict[str, Any]) -> int | None:
     if step is None and "epoch" in row and isinstance(row["epoch"], int):
         return whole(row["epoch"])
     return step
-
-
-def _reason(line: bytes) -> str:
-    if len(line) > _LONGEST_LINE:
-        return f"line of {len(line):,} bytes"
-    return "not a JSON object" if line.endswith(b"\n") else "truncated"
 
 
 ADAPTER = Adapter("jsonl", claims, read)

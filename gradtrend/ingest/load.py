@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from gradtrend.errors import InputError
+from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import find_captures
 from gradtrend.ingest.discover import RunFiles
 from gradtrend.ingest.merge import merge
@@ -20,6 +20,7 @@ from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 from gradtrend.model.words import Role
 
 _HELD_OUT_FOLDERS = frozenset({"val", "valid", "validation", "eval", "evaluation", "test"})
+_STORES = frozenset({"mlflow", "trackio"})  # hold several runs, of which --run-id names one
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,20 @@ def load_run(run: RunFiles, options: ReadOptions, choice: Choice) -> RunLog:
     captures, reports = find_captures(run.folder), find_overflow_reports(run.folder)
     if not readings and not captures and not reports:
         raise errors[0] if errors else _nothing_in(run)
+    held = [reading for reading in readings if not reading.table.is_empty() or reading.skipped_count]
+    if held or captures or reports:  # beside these, a text without metrics is no log
+        readings = held
     numbered = [_with_row_numbers(_named_by_folder(reading, run)) for reading in readings]
     names = {str(name) for reading in numbered for name in reading.table["metric"].unique()}
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
     table, notes = merge(numbered, namings)
     sources = tuple(_source(reading, run) for reading in numbered)
-    unread = [Note("truncated", error.message, details=error.hint or "not used") for error in errors]
+    unread = [
+        Note("truncated", error.message, details=error.hint or "not used")
+        for error in errors
+        if not isinstance(error, EmptyLogError)
+    ]
     return RunLog(
         run=run.name,
         table=table,
@@ -66,6 +74,8 @@ def _read_all(run: RunFiles, options: ReadOptions) -> tuple[list[Reading], list[
         try:
             readings += log.adapter.read(log.path, options)
         except InputError as error:
+            if options.run_id is not None and log.adapter.name in _STORES:  # the run that was asked for is not there
+                raise
             errors.append(error)
     return readings, errors
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from gradtrend.errors import InputError
+from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, READING_SCHEMA, Reading
 from gradtrend.ingest.settings import settings_from
 from gradtrend.model.runlog import Note, Skipped
@@ -66,7 +66,7 @@ def choose_run(runs: Sequence[StoredRun], wanted: str | None, store: str) -> tup
         return named_run(runs, wanted, store), ()
     usable = newest_first(run for run in runs if run.has_metrics and not run.deleted)
     if not usable:
-        raise InputError(
+        raise EmptyLogError(
             f"{store} holds no run with metrics ({len(runs)} runs in all)",
             "Check that the run logged metrics here, or give another store.",
         )

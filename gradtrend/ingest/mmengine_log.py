@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtrend.errors import InputError
+from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.counters import UNKNOWN, Ints, whole_run_steps
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.rows import Column, add_row, table_of, whole
@@ -43,7 +43,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         (number, row) for number, row in _rows(path, skipped) if row.get("mode", "train") == "train" and "iter" in row
     ]
     if not rows:
-        raise InputError(f"{path}: no training row", "Each row of this format has an `iter` and a loss.")
+        raise EmptyLogError(f"{path}: no training row", "Each row of this format has an `iter` and a loss.")
     columns: dict[str, Column] = {}
     for (number, row), step in zip(rows, _steps([row for _, row in rows], _length_beside(path)), strict=True):
         values = {key: value for key, value in row.items() if key not in _NOT_LOGGED}

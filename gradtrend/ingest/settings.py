@@ -38,6 +38,7 @@ OPTIMIZER = ("optimizer", "optim", "optimizer_name", "optimizer_type", "opt")
 HPARAMS_FILES = ("hparams.yaml", "hparams.yml")
 MAX_FOLDERS = 100  # loggers nest their folders a few levels; a data set beside them must not be walked
 MAX_DEPTH = 3
+PART_BYTES = 16 * 1024 * 1024  # a run prints its arguments when it starts; a resumed one appends them to the log
 TRAIN_LOG = "train.log"
 _ARGS = re.compile(r"(Resolved Args:|Resolved configuration:|\bArgs:)\s*(?=\{)")
 _SEPARATORS = re.compile(r"[./]")
@@ -211,15 +212,26 @@ def read_yaml(path: Path) -> Mapping[str, Any]:
     return content if isinstance(content, Mapping) else {}
 
 
+def _head_and_end(path: Path) -> str:
+    """A file's text, of a large one its first and its last part; "" where it cannot be read or is a pipe."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            data = file.read(PART_BYTES)
+            file.seek(max(len(data), path.stat().st_size - PART_BYTES))
+            data += file.read(PART_BYTES)
+    except OSError:
+        return ""
+    return data.decode("utf-8", errors="replace")
+
+
 def train_log_arguments(path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the arguments in a LightlyTrain train.log, best first: the last resolved ones, then the last given ones.
 
     A resumed or overwritten run appends to the log, so the last ones count.
     """
-    try:
-        text = path.read_text("utf-8", errors="replace")
-    except OSError:
-        return
+    text = _head_and_end(path)
     matches = list(_ARGS.finditer(text))
     for resolved in (True, False):
         last = next((match for match in reversed(matches) if match[1].startswith("Resolved") is resolved), None)

@@ -24,7 +24,7 @@ _CUT = "the compressed file ends early or is damaged"
 class _Decoded(io.RawIOBase):
     """A byte stream in some encoding, read as UTF-8."""
 
-    def __init__(self, source: BinaryIO, encoding: str) -> None:
+    def __init__(self, source: io.BufferedReader, encoding: str) -> None:
         self._source = source
         self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
         self._left = b""
@@ -34,27 +34,42 @@ class _Decoded(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         while not self._left:
-            block = self._source.read(CHUNK_BYTES)
+            block = self._source.read1(CHUNK_BYTES)
             self._left = self._decoder.decode(block, final=not block).encode()
             if not block:
                 break
         piece, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
         return piece
 
+    def read1(self, size: int = -1) -> bytes:
+        return self.read(size)
+
     def close(self) -> None:
         self._source.close()
         super().close()
 
 
-class _Decompressed(io.BufferedReader):
-    """A decompressed stream that closes the file below it as well: the decompressors leave it open."""
+class _Decompressed(io.RawIOBase):
+    """What a decompressor gives, piece by piece: an error at the damage does not take along what came before it.
 
-    def __init__(self, raw: BinaryIO, source: BinaryIO) -> None:
-        super().__init__(cast(io.RawIOBase, raw))
+    Closes the file below as well: the decompressors leave it open.
+    """
+
+    def __init__(self, decompressor: BinaryIO, source: BinaryIO) -> None:
+        self._decompressor = cast(io.BufferedReader, decompressor)
         self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        piece = self._decompressor.read1(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
 
     def close(self) -> None:
         super().close()
+        self._decompressor.close()
         self._source.close()
 
 
@@ -94,7 +109,7 @@ def open_stream(source: BinaryIO) -> BinaryIO:
     buffered = source if isinstance(source, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, source))
     for magic, opener in _OPENERS:
         if buffered.peek(8).startswith(magic):
-            buffered = _Decompressed(opener(buffered), buffered)
+            buffered = io.BufferedReader(_Decompressed(opener(buffered), buffered))
             break
     try:
         head = buffered.peek(512)
@@ -170,8 +185,15 @@ def whole_lines(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[tuple[int,
 
 
 def _read(stream: BinaryIO, skipped: list[Skipped]) -> bytes:
+    """The next CHUNK_BYTES, or what there is before the end or the damage."""
+    pieces: list[bytes] = []
+    size = 0
+    if skipped and skipped[-1].reason.startswith(_CUT):
+        return b""
     try:
-        return stream.read(CHUNK_BYTES)
+        while size < CHUNK_BYTES and (piece := cast(io.BufferedReader, stream).read1(CHUNK_BYTES - size)):
+            pieces.append(piece)
+            size += len(piece)
     except _damage() as error:
         skipped.append(Skipped(f"{_CUT} ({error})"))
-        return b""
+    return b"".join(pieces)

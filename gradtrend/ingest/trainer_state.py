@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gradtrend.errors import InputError
+from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.json_text import parse, read_text, rows_from
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
@@ -55,7 +55,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     columns = _columns(text, document, skipped)
     table = table_of(columns)
     if table.is_empty():
-        raise InputError(
+        raise EmptyLogError(
             f"{path}: no log history in this JSON", "A trainer_state.json has a list `log_history` of rows."
         )
     return (

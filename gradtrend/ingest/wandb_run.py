@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradtrend.errors import InputError
+from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.protobuf import fields, integer, message_time
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.rows import NOT_METRICS, Column, flatten, number, table_of, whole
@@ -84,7 +84,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
                 started = message_time(value, _START_TIME) or started
     table = table_of(columns)
     if table.is_empty():
-        raise InputError(
+        raise EmptyLogError(
             f"{path}: no logged values in this Weights & Biases run", "Was it stopped before the first log?"
         )
     return (

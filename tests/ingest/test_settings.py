@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradtrend.ingest import settings as settings_module
 from gradtrend.ingest.settings import merge_settings, settings_from, settings_of
 from gradtrend.model.runlog import Settings
 
@@ -142,3 +143,14 @@ def test_a_folder_of_data_beside_the_log_is_not_walked(tmp_path: Path) -> None:
     (tmp_path / "hparams.yaml").write_text("lr: 0.5\n")
     assert settings_of(tmp_path).learning_rate == 0.5
     assert settings_of(tmp_path / "missing") == Settings()
+
+
+def test_a_huge_train_log_is_read_at_its_head_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings_module, "PART_BYTES", 200)
+    arguments = '[x] Args: {{"method": "simclr", "optim": "auto", "precision": "auto", "batch_size": {}}}\n'
+    log = tmp_path / "train.log"
+    for text in (arguments.format(4), arguments.format(4) + "x\n" * 5000):
+        log.write_text(text)
+        assert settings_of(tmp_path).batch_size == 4
+    log.write_text(arguments.format(4) + "x\n" * 5000 + arguments.format(8))
+    assert settings_of(tmp_path).batch_size == 8
