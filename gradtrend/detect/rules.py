@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import string
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gradtrend.detect.facts import FACTS, TEMPLATE_NAMES
-from gradtrend.detect.measures import MEASURES
+from gradtrend.detect.rule_check import problems_of
 from gradtrend.errors import ConfigError
 from gradtrend.model.rule import Action, Condition, Hold, Rule
-from gradtrend.model.words import Role, Severity, Trend
+from gradtrend.model.words import Severity, Trend
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_SCOPES = ("run", "layer", "once")
-_TOP_KEYS = {f.name for f in dataclasses.fields(Rule)} - {"role", "scope", "note", "actions"} | {"select", "action"}
-_REQUIRED = ("id", "name", "severity", "summary", "message")
 
 
 def builtin_folder() -> Path:
@@ -33,11 +27,11 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
     Raises ConfigError that lists every mistake in every file.
     """
     problems: list[str] = []
-    rules = {rule.id: rule for rule in _read_folder(builtin_folder(), problems)}
+    rules = _read_folder(builtin_folder(), problems)
     if extra is not None:
         if not extra.is_dir():
             raise ConfigError(f"--rules {extra}: no such folder")
-        rules |= {rule.id: rule for rule in _read_folder(extra, problems)}
+        rules |= _read_folder(extra, problems)
     problems += [
         f"{rule.id}: unless names {other}, which is no rule"
         for rule in rules.values()
@@ -49,73 +43,22 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
     return tuple(rules[rule_id] for rule_id in sorted(rules))
 
 
-def _read_folder(folder: Path, problems: list[str]) -> list[Rule]:
-    rules = []
+def _read_folder(folder: Path, problems: list[str]) -> dict[str, Rule]:
+    rules: dict[str, Rule] = {}
+    files: dict[str, str] = {}
     for file in sorted(folder.glob("*.toml")):
         try:
             data = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             problems.append(f"{file.name}: {error}")
             continue
-        found = _problems(data)
+        found = problems_of(data)
         problems += [f"{file.name}: {problem}" for problem in found]
-        if not found:
-            rules.append(_rule(data))
+        if not found and data["id"] in rules:
+            problems.append(f"{file.name}: id {data['id']} is that of {files[data['id']]}")
+        elif not found:
+            rules[data["id"]], files[data["id"]] = _rule(data), file.name
     return rules
-
-
-def _problems(data: Mapping[str, Any]) -> list[str]:
-    """Everything wrong with one rule's data."""
-    found = [f"unknown key {key!r}" for key in data if key not in _TOP_KEYS]
-    found += [f"missing key {key!r}" for key in _REQUIRED if not isinstance(data.get(key), str)]
-    found += _wrong_word("severity", data.get("severity"), [s.value for s in Severity])
-    if "trend" in data:
-        found += _wrong_word("trend", data["trend"], [t.value for t in Trend])
-    select = data.get("select", {})
-    found += [f"unknown key select.{key}" for key in select if key not in ("role", "scope", "note")]
-    found += _wrong_word("select.role", select.get("role", "grad_norm"), [r.value for r in Role])
-    found += _wrong_word("select.scope", select.get("scope", "run"), _SCOPES)
-    for i, condition in enumerate(data.get("when", ())):
-        found += [f"when[{i}]: {problem}" for problem in _condition_problems(condition)]
-    found += _hold_problems(data.get("hold", {}))
-    texts = [("message", str(data.get("message", "")))]
-    for i, action in enumerate(data.get("action", ())):
-        found += [f"action[{i}]: unknown key {key!r}" for key in action if key not in ("text", "when", "text_for")]
-        if "when" in action:
-            found += _wrong_word(f"action[{i}].when", action["when"], list(FACTS))
-        texts += [(f"action[{i}]", text) for text in (action.get("text", ""), *action.get("text_for", {}).values())]
-    return found + [f"{where}: {problem}" for where, text in texts for problem in _template_problems(text)]
-
-
-def _wrong_word(key: str, value: object, allowed: Collection[str]) -> list[str]:
-    return [] if value in allowed else [f"{key} is {value!r}; it must be one of {', '.join(allowed)}"]
-
-
-def _condition_problems(data: Mapping[str, Any]) -> list[str]:
-    allowed = {f.name for f in dataclasses.fields(Condition)}
-    found = [f"unknown key {key!r}" for key in data if key not in allowed]
-    found += _wrong_word("measure", data.get("measure"), list(MEASURES))
-    limits = [data[key] for key in ("above", "below") if key in data]
-    if len(limits) != 1 or isinstance(limits[0], bool) or not isinstance(limits[0], (int, float)):
-        found.append("needs exactly one number, above or below")
-    if not data.get("why"):
-        found.append("needs a why: the reason for the limit")
-    return found + _wrong_word("missing", data.get("missing", "skip"), ("skip", "pass"))
-
-
-def _hold_problems(data: Mapping[str, Any]) -> list[str]:
-    found = [f"unknown key hold.{key}" for key in data if key not in ("until", "points", "fraction")]
-    if data.get("until", "end") != "end":
-        found.append("hold.until must be 'end'")
-    return found
-
-
-def _template_problems(text: str) -> list[str]:
-    try:
-        names = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
-    except ValueError as error:
-        return [f"bad template: {error}"]
-    return [f"unknown name {{{name}}}" for name in names if name not in TEMPLATE_NAMES and name not in MEASURES]
 
 
 def _rule(data: Mapping[str, Any]) -> Rule:
