@@ -10,7 +10,7 @@ import numpy as np
 
 from gradtrend.detect.losses import pick_loss, shows_progress, without_masked
 from gradtrend.detect.nonfinite import Collapse, NonFiniteState, find_collapse, nonfinite_state
-from gradtrend.detect.series import Series, series_of
+from gradtrend.detect.series import Series, series_of, total_of
 from gradtrend.detect.shape import Shape, describe
 from gradtrend.detect.spikes import Spike, find_spikes
 from gradtrend.detect.warmup import early_until, warmup_end
@@ -146,6 +146,8 @@ def run_case(log: RunLog) -> RunCase:
     by_role = {role: tuple(s for s in series if s.role is role) for role in Role}
     norms = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is None)
     layers = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is not None)
+    if not norms and (total := total_of(layers)) is not None:
+        norms = (total,)
     losses = by_role[Role.LOSS]
     loss = pick_loss(losses)
     scales = by_role[Role.LOSS_SCALE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,3 +57,22 @@ def _series(metric: str, rows: pl.DataFrame) -> Series:
         steps, values = steps[keep], values[keep]
     layer = rows["layer"][0]
     return Series(metric, Role(rows["role"][0]), layer, steps, values)
+
+
+def total_of(layers: Sequence[Series]) -> Series | None:
+    """The gradient norm of the whole model from those of its layers: the root of the sum of their squares.
+
+    Over the steps at which every layer is logged; None for fewer than two layers or no common step. A layer that is
+    logged less often than the others is left out.
+    """
+    most = max((len(layer) for layer in layers), default=0)
+    parts = [layer for layer in layers if len(layer) == most]
+    if len(parts) < 2:
+        return None
+    steps = parts[0].steps
+    for part in parts[1:]:
+        steps = np.intersect1d(steps, part.steps, assume_unique=True)
+    if not len(steps):
+        return None
+    squares = sum(np.square(part.values[np.searchsorted(part.steps, steps)]) for part in parts)
+    return Series(f"total of {len(parts)} layers", Role.GRAD_NORM, None, steps, np.sqrt(squares))

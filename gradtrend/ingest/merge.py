@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from gradtrend.ingest.reading import Reading
-from gradtrend.ingest.roles import Naming
+from gradtrend.ingest.roles import PART_OF_LOSS, Naming
 from gradtrend.model.runlog import Note, rows_that_count
 from gradtrend.model.words import Role
 
@@ -66,9 +66,24 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
         if namings[ranked[0].metric].role in _CHECKED_ROLES:
             others = [other for other in ranked[1:] if other.format != ranked[0].format]
             notes += [note for other in others if (note := _cross_check(ranked[0], other)) is not None]
+    namings = _with_one_loss(best, namings)
     notes += _segment_notes([t for t in best if namings[t.metric].role is Role.GRAD_NORM])
     frames = [_with_naming(track, namings[track.metric]) for track in best]
     return (pl.concat(frames) if frames else pl.DataFrame(schema=TABLE_SCHEMA)), tuple(notes)
+
+
+def _with_one_loss(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> Mapping[str, Naming]:
+    """Of several names for the whole loss (`loss`, `total_loss`) the one with the most points keeps the role.
+
+    Parts of a loss without a total stay as they are: none of them stands for the others.
+    """
+    wholes = [t for t in tracks if namings[t.metric].role is Role.LOSS and namings[t.metric].priority < PART_OF_LOSS]
+    if len(wholes) < 2:
+        return namings
+    chosen = max(wholes, key=lambda t: t.points).metric
+    why = f"another name for the loss; {chosen} has more points"
+    others = {t.metric: replace(namings[t.metric], role=Role.OTHER, why=why) for t in wholes if t.metric != chosen}
+    return {**namings, **others}
 
 
 def _with_naming(track: Track, naming: Naming) -> pl.DataFrame:

@@ -111,6 +111,7 @@ _TRAILING = re.compile(r"[_/.:](?:train|training|step)$")
 _LAYER_WORD = re.compile(r"\d|(?:^|[_/.:])(?:weight|bias|layers?|blocks?)(?:$|[_/.:])")
 _OTHER_AXIS = re.compile(r"_vs_\w+$")  # Megatron writes each metric a second time, over samples
 
+PART_OF_LOSS = 2  # from this priority on a loss is a part of the whole
 # Names that mean the gradient norm where nothing else does.
 _WEAK_NORMS = {
     "norm": "a bare `norm` beside a loss is the gradient norm",
@@ -248,7 +249,7 @@ def _loss_priority(text: str) -> int:
         "loss_metrics_global_avg_loss",
     }:
         return 1
-    return 2 + quantity.count("_")
+    return PART_OF_LOSS + quantity.count("_")
 
 
 def assign_roles(
@@ -289,7 +290,7 @@ def _drop_weaker_norms(namings: Mapping[str, Naming]) -> dict[str, Naming]:
 
 def _keep_best(namings: Mapping[str, Naming], role: Role, why: str) -> dict[str, Naming]:
     best = min((n.priority for n in namings.values() if n.role is role), default=0)
-    if best >= 2:  # no total: all parts stay candidates (heads, actor and critic)
+    if best >= PART_OF_LOSS:  # no total: all parts stay candidates (heads, actor and critic)
         return dict(namings)
     return {k: _other(n, why) if n.role is role and n.priority > best else n for k, n in namings.items()}
 
