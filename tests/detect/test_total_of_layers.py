@@ -33,7 +33,12 @@ def test_one_layer_is_no_model_and_a_rarer_layer_is_left_out() -> None:
 @pytest.mark.parametrize(("growth", "verdict"), [(1.0, "stable"), (1.3, "exploding")])
 def test_a_run_with_layers_alone_gets_a_verdict(tmp_path: Path, growth: float, verdict: str) -> None:
     rows = [
-        {"step": i, "loss": 2 * growth**i, "grad_norm/fc1.weight": growth**i, "grad_norm/fc2.weight": 2 * growth**i}
+        {
+            "step": i,
+            "loss": 2 * growth**i,
+            "grad_norm/fc1.weight": growth**i * (1 + i % 3 / 9),
+            "grad_norm/fc2.weight": 2 * growth**i,
+        }
         for i in range(40)
     ]
     (tmp_path / "metrics.jsonl").write_text("\n".join(map(json.dumps, rows)))
