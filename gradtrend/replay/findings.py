@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gradtrend.model.replay import Outcome, Replay, ReplayCause
 from gradtrend.model.report import Evidence, Finding
-from gradtrend.model.rule import Rule
+from gradtrend.model.rule import Action, Rule
 
 _BY_CAUSE = {
     ReplayCause.DATA: "GT601",
@@ -54,8 +54,23 @@ def _finding(replay: Replay, rule: Rule) -> Finding:
         first_step=step,
         last_step=step,
         evidence=tuple(_evidence(replay)),
-        actions=tuple(action.text for action in rule.actions),
+        actions=tuple(text for action in rule.actions if (text := _action_text(action, replay)) is not None),
     )
+
+
+def _action_text(action: Action, replay: Replay) -> str | None:
+    """The action in the words of the run's framework; None where it speaks of what a replay does not know."""
+    values = {
+        "module": replay.origin.module if replay.origin is not None else None,
+        "precision": replay.precision,
+        "capture": replay.inspection.path,
+        "capture_step": replay.inspection.step,
+    }
+    known = {name: value for name, value in values.items() if value not in (None, "")}
+    try:
+        return action.text_for.get(replay.inspection.kind, action.text).format(**known)
+    except (KeyError, IndexError):
+        return None
 
 
 def _confidence(replay: Replay) -> float:

@@ -58,7 +58,8 @@ class ModuleRanges:
                 self.first_bad = name or kind
             seen = _range_of(label, tensor) if finite else operators.magnitude(label, tensor)
         self.frames.append(ModuleFrame(name, kind, seen))
-        self.largest = max(self.largest or 0.0, seen.abs_max)
+        if finite or seen.abs_max:  # an output without any finite element has no range
+            self.largest = max(self.largest or 0.0, seen.abs_max)
         if seen.abs_max:
             decades = math.log10(torch.finfo(tensor.dtype).max) - math.log10(seen.abs_max)
             self.headroom = decades if self.headroom is None else min(self.headroom, decades)

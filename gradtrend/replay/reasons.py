@@ -19,9 +19,9 @@ def reasons(facts: Facts, outcome: Outcome, cause: ReplayCause | None) -> tuple[
     if cause is ReplayCause.EXPLOSION or (outcome is Outcome.NOT_REPRODUCED and not facts.expects_bad):
         parts.append(_norms(facts))
     if facts.repeats.failures:
-        parts += _swept(facts)
         parts += _started(facts)
         parts += _blamed(facts.blame)
+        parts += _swept(facts)
         parts += _swapped(facts)
     elif outcome is Outcome.NOT_REPRODUCED:
         parts += _elsewhere(facts)

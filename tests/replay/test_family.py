@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
+from gradtrend.detect.rules import load_rules
 from gradtrend.model.replay import Outcome, Replay, ReplayCause
+from gradtrend.replay.findings import with_findings
 from gradtrend.replay.native import snapshot_random_states
 
 from . import steps
@@ -42,6 +45,7 @@ def test_overflow_in_float16_only(path: Path, device: str) -> None:
     assert finite(result)["float32"]
     assert finite(result)["bfloat16"]
     assert not finite(result)["float16"]
+    assert " ".join(with_findings(result, load_rules()).findings[0].actions).startswith("Train in bfloat16")
     assert result.swap is not None
     assert result.swap.cured is False  # its output no longer fits the float16 layer behind it
 
@@ -377,3 +381,14 @@ def test_a_step_that_takes_no_part_of_a_batch_names_the_microbatch_all_the_same(
     assert result.blame is not None
     assert result.blame.microbatches == (0,)
     assert "part of the batch" in (result.blame.note or "")
+
+
+def test_every_outcome_and_cause_has_a_rule(path: Path) -> None:
+    result = replayed_one(capture(path, steps.healthy, [batch()], autocast=None))
+    for cause in ReplayCause:
+        told = with_findings(replace(result, outcome=Outcome.CONFIRMED, cause=cause), load_rules())
+        assert told.findings[0].name == f"replay-{cause.value}"
+        assert told.findings[0].actions
+    for outcome in (Outcome.FLAKY, Outcome.NOT_REPRODUCED, Outcome.CANNOT_RUN):
+        told = with_findings(replace(result, outcome=outcome, cause=None), load_rules())
+        assert told.findings[0].name == f"replay-{outcome.value}"
