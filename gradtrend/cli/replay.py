@@ -10,7 +10,7 @@ import click
 
 from gradtrend.cli.outcome import Exit
 from gradtrend.cli.output import check_writable, emit, stdout_style, write_whole
-from gradtrend.model.replay import PRECISIONS, Outcome, Replay
+from gradtrend.model.replay import PRECISIONS, Outcome, Replay, precision_of_setting
 from gradtrend.report.json import strict_json
 from gradtrend.report.replay_json import replays_to_dict
 from gradtrend.report.replay_text import render_replays
@@ -29,7 +29,12 @@ Exit codes:
 @click.command(epilog=_EPILOG, short_help="Re-run a captured bad step and say what it is.")
 @click.argument("path", type=click.Path(), metavar="PATH")
 @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:1 ...")
-@click.option("--precision", type=click.Choice(PRECISIONS), help="Replay in this precision. Default: as captured.")
+@click.option(
+    "--precision",
+    metavar="NAME",
+    callback=lambda context, option, given: _precision(given),
+    help=f"Replay in this precision: {', '.join(PRECISIONS)}, or a framework's name (16-mixed). Default: as captured.",
+)
 @click.option(
     "--trust", is_flag=True, help="Import and run the model's code. Without it the capture is inspected only."
 )
@@ -66,6 +71,14 @@ def replay(
     else:
         emit(text)
     return code
+
+
+def _precision(given: str | None) -> str | None:
+    """One of `PRECISIONS`; a framework's name for one is taken too."""
+    named = given if given in PRECISIONS else precision_of_setting(given)
+    if given is not None and named is None:
+        raise click.BadParameter(f"{given!r} is none of {', '.join(PRECISIONS)}")
+    return named
 
 
 def replay_exit_code(results: Sequence[Replay]) -> Exit:

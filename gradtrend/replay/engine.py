@@ -13,10 +13,9 @@ import torch
 
 from gradtrend.errors import GradtrendError, ReplayError
 from gradtrend.model.contents import CaptureContents
-from gradtrend.model.replay import Inspection, ModuleFrame, Origin, Replay, SweepRow
+from gradtrend.model.replay import Inspection, ModuleFrame, Origin, Replay, SweepRow, precision_of_setting
 from gradtrend.replay import blame as blaming
 from gradtrend.replay import layers, locate, observe, rebuild, step, swap, sweep, verdict
-from gradtrend.replay.precision import from_setting
 from gradtrend.replay.subject import Subject
 
 _Result = TypeVar("_Result")
@@ -31,7 +30,7 @@ def replay_step(
     """
     with contextlib.redirect_stdout(sys.stderr), _importable_from_here(), _eager():
         subject = rebuild.rebuild(contents, choose_device(device))
-        known = precision or contents.precision or from_setting(setting)
+        known = precision or contents.precision or precision_of_setting(setting)
         if known == "float32-tf32" and subject.device.type != "cuda":
             known = "float32"  # only CUDA has it
         with _backend_as_captured(contents):

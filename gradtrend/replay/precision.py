@@ -1,4 +1,4 @@
-"""Precisions: what a run's settings call them, and the context that computes a step in one."""
+"""The context that computes a step in a precision."""
 
 from __future__ import annotations
 
@@ -7,26 +7,9 @@ from contextlib import contextmanager
 
 import torch
 
-# What frameworks write -> ours: Lightning and LightlyTrain ("16-mixed"), Hugging Face ("fp16"), torch
-# ("torch.float16"). In all of them float16 training scales the loss.
-_NAMES = {
-    "32-true": "float32", "32": "float32", "fp32": "float32", "float32": "float32", "no": "float32",
-    "16-mixed": "float16-scaled", "16": "float16-scaled", "fp16": "float16-scaled", "float16": "float16-scaled",
-    "bf16-mixed": "bfloat16", "bf16": "bfloat16", "bfloat16": "bfloat16",
-    "16-true": "float16-true", "bf16-true": "bfloat16-true",
-    "64-true": "float64", "64": "float64", "fp64": "float64", "float64": "float64", "double": "float64",
-    "tf32": "float32-tf32",
-}  # fmt: skip
 AUTOCAST = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float16-scaled": torch.float16}
 PARAMETER_TYPES = {"float64": torch.float64, "bfloat16-true": torch.bfloat16, "float16-true": torch.float16}
 DEFAULT_LOSS_SCALE = 65536.0  # where torch's GradScaler starts
-
-
-def from_setting(text: str | None) -> str | None:
-    """One of `PRECISIONS` for what a run's settings say ("16-mixed", "bf16", "torch.float16" ...), else None."""
-    if text is None:
-        return None
-    return _NAMES.get(text.strip().lower().removeprefix("torch."))
 
 
 def computing_type(precision: str) -> torch.dtype:

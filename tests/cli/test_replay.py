@@ -189,9 +189,10 @@ def test_wrong_options(call: Call, poisoned: Path) -> None:
     assert "nonsense" in done.stdout
 
 
-def test_a_precision_can_be_chosen(call: Call, poisoned: Path) -> None:
-    done = call("replay", poisoned, "--trust", "--device", "cpu", "--precision", "bfloat16", "--format", "json")
-    assert json.loads(done.stdout)["replays"][0]["precision"] == "bfloat16"
+@pytest.mark.parametrize(("name", "ours"), [("bfloat16", "bfloat16"), ("16-mixed", "float16-scaled")])
+def test_a_precision_can_be_chosen(call: Call, poisoned: Path, name: str, ours: str) -> None:
+    done = call("replay", poisoned, "--trust", "--device", "cpu", "--precision", name, "--format", "json")
+    assert json.loads(done.stdout)["replays"][0]["precision"] == ours
 
 
 @pytest.mark.parametrize("trust", [False, True])
