@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,9 @@ def read_native(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
         microbatches=_microbatches(path, tree),
         storages={},
         rng=_mapping(path, tree, "rng", optional=True),
-        precision=_native_precision(precision, _mapping(path, tree, "backend", optional=True)),
+        precision=_native_precision(
+            precision, _mapping(path, tree, "backend", optional=True), _half_type(tree.get("model_state"))
+        ),
         loss_scale=_number(precision.get("loss_scale")),
         loss_divisor=_number(tree.get("loss_divisor")),
         gradient_norm=_number(tree.get("gradient_norm"), finite=False),
@@ -58,11 +61,23 @@ def read_native(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
     )
 
 
-def _native_precision(precision: Mapping[str, Node], backend: Mapping[str, Node]) -> str | None:
+def _half_type(state: Node) -> str | None:
+    """float16 or bfloat16 where most of the state is in it."""
+    sizes: Counter[str] = Counter()
+    for value in state.values() if isinstance(state, Mapping) else ():
+        if isinstance(value, TensorRef):
+            sizes[value.dtype] += value.numel
+    most = max(sizes, key=lambda dtype: sizes[dtype], default="float32")
+    return most if most in ("float16", "bfloat16") else None
+
+
+def _native_precision(precision: Mapping[str, Node], backend: Mapping[str, Node], half: str | None) -> str | None:
     if "autocast" not in precision:
         return None
     autocast, scaled = precision["autocast"], precision.get("loss_scale") is not None
     name = "float32" if autocast is None else f"{autocast}-scaled" if scaled else str(autocast)
+    if name == "float32" and half is not None:
+        return f"{half}-true"
     if name == "float32" and backend.get("tf32") is True and str(backend.get("device")).startswith("cuda"):
         return "float32-tf32"
     return name if name in PRECISIONS else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,6 +44,14 @@ class Subject:
         self.types = {name: tensor.dtype for name, tensor in _tensors(self.model)}
         self.writes = self._writes()
 
+    def _half_type(self) -> torch.dtype | None:
+        """float16 or bfloat16 where most of the parameters were captured in it."""
+        sizes: Counter[torch.dtype] = Counter()
+        for name, parameter in self.model.named_parameters():
+            sizes[self.types[name]] += parameter.numel()
+        most = max(sizes, key=lambda dtype: sizes[dtype], default=torch.float32)
+        return most if most in (torch.float16, torch.bfloat16) else None
+
     def _writes(self) -> dict[str, int]:
         """How often each parameter was written to in place."""
         return {name: parameter._version for name, parameter in self.model.named_parameters()}
@@ -74,17 +83,27 @@ class Subject:
 
     @contextmanager
     def in_type_of(self, precision: str) -> Iterator[list[Any]]:
-        """Parameters, buffers and batches in the type that `precision` needs; yields the batches."""
-        wanted = PARAMETER_TYPES.get(precision)
-        if wanted is None:
-            yield self.batches
+        """Parameters, buffers and batches in the type that `precision` needs; yields the batches.
+
+        A model captured in half precision keeps the types it has (some layers may be in float32) when run in it, and is
+        widened to float32 for all others but float64.
+        """
+        own = self._half_type()
+        wanted = PARAMETER_TYPES.get(precision, None if own is None else torch.float32)
+        if wanted is None or wanted is own:
+            yield self.batches if wanted is None else _cast_batches(self.batches, wanted)
             return
         try:
             _cast(self.model, lambda name: wanted)
-            yield map_tensors(self.batches, lambda tensor: tensor.to(wanted) if tensor.is_floating_point() else tensor)
+            yield _cast_batches(self.batches, wanted)
         finally:
             self.model.zero_grad(set_to_none=True)
             _cast(self.model, lambda name: self.types[name])
+
+
+def _cast_batches(batches: list[Any], wanted: torch.dtype) -> list[Any]:
+    cast: list[Any] = map_tensors(batches, lambda t: t.to(wanted) if t.is_floating_point() else t)
+    return cast
 
 
 def _tensors(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
