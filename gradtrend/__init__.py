@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gradtrend.errors import ConfigError, GradtrendError, InputError, MissingPackageError
-from gradtrend.model.replay import Outcome, Replay, ReplayCause
 from gradtrend.model.report import Finding, NonFinite, RunReport, SeriesReport
 from gradtrend.model.words import Severity, Trend, Verdict
 from gradtrend.replay import ReplayOptions  # loaded before `replay` below takes the name of that package
+
+if TYPE_CHECKING:
+    from gradtrend.model.replay import Outcome, Replay, ReplayCause
 
 __version__ = "0.1.0"
 
@@ -36,6 +39,16 @@ __all__ = [
     "analyze",
     "replay",
 ]
+_REPLAY_TYPES = frozenset({"Outcome", "Replay", "ReplayCause"})
+
+
+def __getattr__(name: str) -> Any:
+    """The types of a replay, which few programs need, when they are first asked for."""
+    if name not in _REPLAY_TYPES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gradtrend.model import replay as types
+
+    return getattr(types, name)
 
 
 def analyze(

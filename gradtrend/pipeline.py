@@ -6,28 +6,28 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gradtrend.detect import rules as rule_files
 from gradtrend.detect.judge import judge
 from gradtrend.errors import ConfigError, GradtrendError, InputError
 from gradtrend.ingest.adapters import ADAPTERS
-from gradtrend.ingest.captures import find_captures, read_capture
 from gradtrend.ingest.discover import RunFiles, find_runs
 from gradtrend.ingest.load import Choice, load_run
 from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.roles import name_metric
 from gradtrend.ingest.settings import settings_of
 from gradtrend.model.capture import Capture
-from gradtrend.model.contents import CaptureContents
-from gradtrend.model.replay import Replay
 from gradtrend.model.report import Checks, Failure, RunReport
 from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.replay import ReplayOptions as ReplayOptions
 from gradtrend.replay import replay_captures, unreadable
-from gradtrend.replay.findings import with_findings
 from gradtrend.selection import rule_ids, without
+
+if TYPE_CHECKING:
+    from gradtrend.model.contents import CaptureContents
+    from gradtrend.model.replay import Replay
 
 _T = TypeVar("_T")
 
@@ -137,6 +137,8 @@ def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None
 
     Raises `InputError` where there is none, `ConfigError` for rule files that cannot be used.
     """
+    from gradtrend.ingest.captures import find_captures
+
     rules = load_rules(rules_dir)
     given = Path(path)
     if not given.exists():
@@ -152,6 +154,8 @@ def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None
 
 
 def _children(folder: Path) -> list[Path]:
+    from gradtrend.ingest.captures import find_captures
+
     if not folder.is_dir() or find_captures(folder):
         return []
     return sorted(child for child in folder.iterdir() if child.is_dir())
@@ -161,6 +165,9 @@ def _replay_run(
     run: Path, captures: tuple[Capture, ...], options: ReplayOptions, rules: tuple[Rule, ...]
 ) -> tuple[Replay, ...]:
     """The replays of one run's captures, those of its ranks taken together, in the captures' order."""
+    from gradtrend.ingest.captures import read_capture
+    from gradtrend.replay.findings import with_findings
+
     if options.setting is None:
         options = replace(options, setting=settings_of(_run_folder(run)).precision)
     read: list[tuple[str, CaptureContents]] = []

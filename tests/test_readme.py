@@ -9,6 +9,7 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -56,7 +57,8 @@ def test_the_sample_output_is_what_the_first_command_prints(monkeypatch: pytest.
 
 @pytest.mark.parametrize("words", gradtrend_calls(), ids=" ".join)
 def test_every_command_and_option_in_it_exists(words: list[str]) -> None:
-    command = main.commands[words[0]]
+    command = main.get_command(click.Context(main), words[0])
+    assert command is not None
     command.make_context(words[0], words[1:])
 
 

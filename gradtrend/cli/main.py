@@ -6,23 +6,21 @@ import errno
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from gradtrend import __version__
-from gradtrend.cli.analyze import analyze
 from gradtrend.cli.outcome import Exit
 from gradtrend.cli.output import complain
-from gradtrend.cli.replay import replay
-from gradtrend.cli.rule import rule
-from gradtrend.cli.series import series
 from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.report.escape import escape
 
-# In the order of the help. A command's own heavy imports (polars and what reads with it) happen inside its function.
-COMMANDS: tuple[click.Command, ...] = (analyze, replay, rule, series)
+# In the order of the help; the name is also that of the module in this room and of the function in it. A command is
+# loaded when it is called or listed, its own heavy imports (polars and what reads with it) happen inside its function.
+COMMANDS = ("analyze", "replay", "rule", "series")
 
 
 class Program(click.Group):
@@ -30,7 +28,14 @@ class Program(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in their own order, not the alphabet's."""
-        return list(self.commands)
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, loaded. For a name that is none all are, for the message that says what is near."""
+        if cmd_name in COMMANDS:
+            return _command(cmd_name)
+        self.commands = {name: _command(name) for name in COMMANDS}
+        return None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -67,6 +72,11 @@ class Program(click.Group):
             return _bug(error, "--debug" in words)
 
 
+def _command(name: str) -> click.Command:
+    command: click.Command = getattr(import_module(f"gradtrend.cli.{name}"), name)
+    return command
+
+
 def _bug(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
@@ -77,7 +87,6 @@ def _bug(error: Exception, debug: bool) -> int:
 
 main = Program(
     "gradtrend",
-    commands={command.name or "": command for command in COMMANDS},
     params=[],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="A linter for training runs: reads what a run logged, judges its gradient norm, says what to do next.",

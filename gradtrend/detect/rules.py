@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
 
     Raises ConfigError that lists every mistake in every file.
     """
-    problems: list[str] = []
-    rules = _read_folder(builtin_folder(), problems)
+    shipped, found = _shipped(builtin_folder())
+    rules, problems = dict(shipped), list(found)
     if extra is not None:
         if not extra.is_dir():
             raise ConfigError(f"--rules {extra}: no such folder")
@@ -41,6 +42,13 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
     if problems:
         raise ConfigError("\n".join(problems), "`gradtrend rule` lists the shipped rules; their files show the keys.")
     return tuple(rules[rule_id] for rule_id in sorted(rules))
+
+
+@lru_cache(maxsize=1)
+def _shipped(folder: Path) -> tuple[dict[str, Rule], tuple[str, ...]]:
+    """The shipped rules and what is wrong with them, read once a process: parsing takes longer than judging a run."""
+    problems: list[str] = []
+    return _read_folder(folder, problems), tuple(problems)
 
 
 def _read_folder(folder: Path, problems: list[str]) -> dict[str, Rule]:

@@ -1,29 +1,76 @@
-"""All adapters, in the order in which they are asked whether a path is theirs."""
+"""All adapters, in the order in which they are asked whether a path is theirs.
 
-from gradtrend.ingest import (
-    console,
-    csv_log,
-    jsonl,
-    mlflow_store,
-    mmengine_log,
-    tb_json,
-    tensorboard,
-    trackio_store,
-    trainer_state,
-    wandb_run,
-)
-from gradtrend.ingest.reading import Adapter
+A cheap test of name and first bytes stands before each, and its module is loaded only for a path that passes: reading
+one small file must not load ten formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.text_stream import encoding_of, is_compressed
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def _adapter(name: str, module: str, possible: Callable[[Path, bytes], bool]) -> Adapter:
+    """The adapter of a module in this room. `possible` rules out paths that it would not claim, never one it would."""
+
+    def loaded() -> Adapter:
+        adapter: Adapter = import_module(f"gradtrend.ingest.{module}").ADAPTER
+        return adapter
+
+    def claims(path: Path, head: bytes) -> bool:
+        return possible(path, head) and loaded().claims(path, head)
+
+    def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
+        return loaded().read(path, options)
+
+    return Adapter(name, claims, read)
+
+
+def _is_event_file(path: Path, head: bytes) -> bool:
+    return b"brain.Event:" in head or "tfevents" in path.name
+
+
+def _is_mlflow(path: Path, head: bytes) -> bool:
+    return _is_sqlite(path, head) or "mlflow" in path.name or path.as_posix().startswith("http") or path.is_dir()
+
+
+def _is_wandb(path: Path, head: bytes) -> bool:
+    return head.startswith(b":W&B")
+
+
+def _is_sqlite(path: Path, head: bytes) -> bool:
+    return head.startswith(_SQLITE)
+
+
+def _is_text(path: Path, head: bytes) -> bool:
+    return bool(head)
+
+
+def _mentions(*words: bytes) -> Callable[[Path, bytes], bool]:
+    """A test for text that contains one of the words, or cannot be searched as it stands."""
+
+    def possible(path: Path, head: bytes) -> bool:
+        return any(word in head for word in words) or is_compressed(head) or encoding_of(head) is not None
+
+    return possible
+
 
 # The sure ones first: magic bytes, then shapes of JSON, then text, where the console takes what nobody else does.
 ADAPTERS: tuple[Adapter, ...] = (
-    tensorboard.ADAPTER,
-    mlflow_store.ADAPTER,
-    wandb_run.ADAPTER,
-    trackio_store.ADAPTER,
-    trainer_state.ADAPTER,
-    mmengine_log.ADAPTER,
-    jsonl.ADAPTER,
-    tb_json.ADAPTER,
-    csv_log.ADAPTER,
-    console.ADAPTER,
+    _adapter("tensorboard", "tensorboard", _is_event_file),
+    _adapter("mlflow", "mlflow_store", _is_mlflow),
+    _adapter("wandb", "wandb_run", _is_wandb),
+    _adapter("trackio", "trackio_store", _is_sqlite),
+    _adapter("trainer-state", "trainer_state", _mentions(b"{", b"[")),
+    _adapter("mmengine", "mmengine_log", _mentions(b'"iter"')),
+    _adapter("jsonl", "jsonl", _is_text),
+    _adapter("tensorboard-json", "tb_json", _mentions(b"[")),
+    _adapter("csv", "csv_log", _is_text),
+    _adapter("console", "console", _is_text),
 )

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from gradtrend.errors import EmptyLogError, InputError
-from gradtrend.ingest.captures import find_captures
+from gradtrend.ingest.debug_folder import debug_evidence
 from gradtrend.ingest.discover import RunFiles
 from gradtrend.ingest.merge import merge
-from gradtrend.ingest.overflow_reports import find_overflow_reports
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
 from gradtrend.ingest.roles import assign_roles
 from gradtrend.ingest.settings import merge_settings, settings_of
@@ -38,7 +37,7 @@ def load_run(run: RunFiles, options: ReadOptions, choice: Choice) -> RunLog:
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
     readings, errors = _read_all(run, options)
-    captures, reports = find_captures(run.folder), find_overflow_reports(run.folder)
+    captures, reports = debug_evidence(run.folder)
     if not readings and not captures and not reports:
         raise errors[0] if errors else _nothing_in(run)
     held = [reading for reading in readings if not reading.table.is_empty() or reading.skipped_count]

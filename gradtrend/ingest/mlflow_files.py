@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gradtrend.errors import InputError
 from gradtrend.ingest.mlflow_runs import Points, StoredRun, choose_run, reading_of, restored
 from gradtrend.ingest.reading import Reading, ReadOptions
@@ -80,10 +78,16 @@ def folders_in(path: Path) -> list[Path]:
 
 def read_meta(folder: Path) -> dict[str, Any]:
     """Return the meta.yaml of a folder, empty where it is missing or broken."""
+    try:
+        content = (folder / META).read_bytes()
+    except OSError:  # as in most folders that are asked
+        return {}
+    import yaml
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster, but not built everywhere
     try:
-        meta = yaml.load((folder / META).read_bytes(), Loader=loader)
-    except (OSError, yaml.YAMLError, ValueError):
+        meta = yaml.load(content, Loader=loader)
+    except (yaml.YAMLError, ValueError):
         return {}
     return meta if isinstance(meta, dict) else {}
 

@@ -14,8 +14,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gradtrend.model.runlog import Settings
 
 LEARNING_RATE = ("lr", "learning_rate", "peak_lr", "max_lr", "base_lr", "init_lr", "lr0")
@@ -49,6 +47,8 @@ def settings_of(folder: Path) -> Settings:
     """Return the settings that the files in a run folder give; what is missing or broken is simply not known."""
     sources = [settings_from(arguments) for arguments in train_log_arguments(folder / TRAIN_LOG)]
     for path in hparams_files(folder):
+        from gradtrend.ingest.settings_yaml import read_yaml
+
         found = settings_from(read_yaml(path))
         if found.framework is None and re.match(r"version_\d+$", path.parent.name):
             found = merge_settings(found, Settings(framework="lightning"))
@@ -186,30 +186,6 @@ def hparams_files(folder: Path) -> list[Path]:
                 continue
         level = below
     return found
-
-
-class _AnyTagLoader(yaml.SafeLoader):
-    """Reads YAML that Lightning wrote for arbitrary objects: their tags are dropped, no object is built."""
-
-
-def _drop_tag(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return loader.construct_mapping(node, deep=True)
-    if isinstance(node, yaml.SequenceNode):
-        return loader.construct_sequence(node, deep=True)
-    return loader.construct_scalar(node) if isinstance(node, yaml.ScalarNode) else None
-
-
-_AnyTagLoader.add_multi_constructor("", _drop_tag)
-
-
-def read_yaml(path: Path) -> Mapping[str, Any]:
-    """Return the mapping in a YAML file, empty where it is none."""
-    try:
-        content = yaml.load(path.read_bytes(), Loader=_AnyTagLoader)
-    except (OSError, yaml.YAMLError, ValueError, TypeError, RecursionError):
-        return {}
-    return content if isinstance(content, Mapping) else {}
 
 
 def _head_and_end(path: Path) -> str:

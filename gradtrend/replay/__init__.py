@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gradtrend.errors import GradtrendError, MissingPackageError, ReplayError
-from gradtrend.model.contents import CaptureContents
-from gradtrend.model.replay import Inspection, Outcome, Replay
+
+if TYPE_CHECKING:  # `import gradtrend` loads this file, and most calls replay nothing
+    from gradtrend.model.contents import CaptureContents
+    from gradtrend.model.replay import Inspection, Replay
 
 NEEDS_TRUST = "Replaying imports and runs the model's code. If you trust this capture, run again with --trust."
 
@@ -45,11 +48,15 @@ def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: Re
 
 def unreadable(path: str, kind: str, problem: str) -> Replay:
     """The result for a capture that could not even be read."""
+    from gradtrend.model.replay import Inspection, Outcome, Replay
+
     inspection = Inspection(path=path, kind=kind, step=None, rank=None, model=None, problem=problem)
     return Replay(inspection, Outcome.CANNOT_RUN, why=(problem,))
 
 
 def _untrusted(inspection: Inspection) -> Replay:
+    from gradtrend.model.replay import Outcome, Replay
+
     suspicious = bool(inspection.bad_parameters or inspection.nonfinite)
     why = ["Nothing was run."]
     if inspection.nonfinite:
@@ -76,4 +83,6 @@ def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOp
 
 def cannot_run(inspection: Inspection, error: GradtrendError | ReplayError) -> Replay:
     """The result where the step could not be run, and why."""
+    from gradtrend.model.replay import Outcome, Replay
+
     return replace(Replay(inspection, Outcome.CANNOT_RUN), why=(f"Cannot run: {error.message}.",), hint=error.hint)

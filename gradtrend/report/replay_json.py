@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradtrend import __version__
-from gradtrend.model.replay import Replay
 from gradtrend.model.report import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from gradtrend.model.replay import Replay
 
 
 def replays_to_dict(replays: Sequence[Replay], exit_code: int) -> dict[str, Any]:

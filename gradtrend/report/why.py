@@ -11,7 +11,6 @@ from gradtrend.report.escape import escape, shorten
 from gradtrend.report.nonfinite import nonfinite_text
 from gradtrend.report.numbers import number, plural, share, steps
 from gradtrend.report.order import by_weight
-from gradtrend.report.replay_words import replay_headline
 from gradtrend.report.style import Style
 
 # One screen: what does not fit is counted, and stands in the JSON report.
@@ -136,5 +135,7 @@ def _debug_texts(run: RunReport) -> list[str]:
         problem = f", unreadable: {capture.problem}" if capture.problem else ""
         texts.append(f"{capture.path}: saved bad batch{step}{problem}.")
         if run.replays and capture.path in run.replays:
+            from gradtrend.report.replay_words import replay_headline
+
             texts.append(f"{capture.path}: replayed: {replay_headline(run.replays[capture.path])}.")
     return texts
