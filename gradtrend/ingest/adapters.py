@@ -48,6 +48,10 @@ def _is_sqlite(path: Path, head: bytes) -> bool:
     return head.startswith(_SQLITE)
 
 
+def _is_anything(path: Path, head: bytes) -> bool:
+    return True  # a file that cannot be opened has a name all the same
+
+
 def _is_text(path: Path, head: bytes) -> bool:
     return bool(head)
 
@@ -69,7 +73,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     _adapter("trackio", "trackio_store", _is_sqlite),
     _adapter("trainer-state", "trainer_state", _mentions(b"{", b"[")),
     _adapter("mmengine", "mmengine_log", _mentions(b'"iter"')),
-    _adapter("jsonl", "jsonl", _is_text),
+    _adapter("jsonl", "jsonl", _is_anything),
     _adapter("tensorboard-json", "tb_json", _mentions(b"[")),
     _adapter("csv", "csv_log", _is_text),
     _adapter("console", "console", _is_text),

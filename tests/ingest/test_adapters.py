@@ -23,12 +23,12 @@ PATHS = sorted(path for path in RUNS.rglob("*") if path.name != "expected.toml")
 
 
 def heads(path: Path) -> list[bytes]:
-    """The first bytes of a file as they are and as other programs would store them; nothing of a folder."""
+    """The first bytes of a file as they are and as other programs would store them; b"" where it cannot be opened, as for a folder."""
     if path.is_dir():
         return [b""]
     head = path.read_bytes()[: 64 * 1024]
     text = head.decode("utf-8", errors="replace")
-    return [head, gzip.compress(head), text.encode("utf-16"), b"\xef\xbb\xbf" + head, b"\n \r\n" + head]
+    return [b"", head, gzip.compress(head), text.encode("utf-16"), b"\xef\xbb\xbf" + head, b"\n \r\n" + head]
 
 
 def claiming(adapters: tuple[Adapter, ...], path: Path, head: bytes) -> list[str]:
