@@ -83,8 +83,7 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
     if path == "-":
         return (RunFiles(path, root, (LogFile(root, standard_input.adapter(source)),)),)
     if "://" in path:
-        adapter = adapter_for(root, source)
-        return (RunFiles(path, root, () if adapter is None else (LogFile(root, adapter),)),)
+        return (_at_address(path, root, source),)
     try:
         if not root.exists():
             raise InputError(f"{path}: no such file or folder")
@@ -97,6 +96,16 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}", "Check the permissions of the path.") from error
     return tuple(_named(path, root, run) for run in _group(tree)) or (RunFiles(path, root, ()),)
+
+
+def _at_address(path: str, root: Path, source: str) -> RunFiles:
+    adapter = _folder_adapter(root, source)
+    if adapter is None:
+        raise InputError(
+            f"{path}: not an address that gradtrend can read",
+            "Give http(s)://host:port of an MLflow tracking server, or the path of a log.",
+        )
+    return RunFiles(path, root, (LogFile(root, adapter),))
 
 
 def _single(path: str, file: Path, source: str) -> RunFiles:

@@ -53,6 +53,11 @@ def test_a_missing_path(call: Call, tmp_path: Path) -> None:
     assert "no such file or folder" in refused(call("analyze", tmp_path / "gone"), tmp_path / "gone")
 
 
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "ftp://host/metrics.jsonl"])
+def test_an_address_where_nothing_is(call: Call, address: str) -> None:
+    refused(call("analyze", address), Path(address))
+
+
 def test_an_empty_folder(call: Call, tmp_path: Path) -> None:
     done = call("analyze", tmp_path)
     assert "no log of a known format" in refused(done, tmp_path)

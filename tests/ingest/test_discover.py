@@ -194,6 +194,16 @@ def test_source_limits_what_is_read(tmp_path: Path) -> None:
     assert [log.adapter.name for log in run.logs] == ["jsonl"]
 
 
+def test_addresses_of_tracking_servers() -> None:
+    for address in ("http://localhost:5000", "https://host/prefix"):
+        (run,) = find_runs(address)
+        assert run.name == address
+        assert [log.adapter.name for log in run.logs] == ["mlflow"]
+    for address, source in (("s3://bucket/run", "auto"), ("http://localhost:5000", "csv")):
+        with pytest.raises(InputError, match="not an address"):
+            find_runs(address, source)
+
+
 def test_deep_trees_end(tmp_path: Path) -> None:
     make(tmp_path, "/".join("abcdefghijklmnop") + "/metrics.jsonl", "a/b/metrics.jsonl")
     assert found(tmp_path) == {"a/b": ["a/b/metrics.jsonl"]}

@@ -21,6 +21,7 @@ import pytest
 from gradtrend.errors import InputError, MissingPackageError
 from gradtrend.ingest import mlflow_server, mlflow_sqlite
 from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.pipeline import AnalyzeOptions, analyze_path
 
 POINTS = 1200  # more than one batch of 1000, the most that MLflow logs at once
 READY_SECONDS = 60.0
@@ -130,6 +131,34 @@ def test_every_point_of_the_newest_run(server: Server) -> None:
     assert note.kind == "several-runs"
     assert server.ids["old"] in note.message
     assert server.ids["deleted"] not in note.message
+
+
+def test_a_real_run_on_a_server_is_judged_as_from_its_files(server: Server) -> None:
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric, Param
+
+    source = Path(__file__).parents[2] / "fixtures/runs/lightly/exploding_lr_nan"
+    with sqlite3.connect(f"file:{source / 'mlflow.db'}?mode=ro", uri=True) as database:
+        metrics = database.execute("SELECT key, value, timestamp, step, is_nan FROM metrics").fetchall()
+        params = database.execute("SELECT key, value FROM params").fetchall()
+    database.close()
+    client = MlflowClient(tracking_uri=server.address)
+    run = client.create_run("0", start_time=1_600_000_000_000, run_name="real").info.run_id
+    logged = [Metric(key, math.nan if is_nan else value, time, step) for key, value, time, step, is_nan in metrics]
+    for begin in range(0, len(logged), 1000):
+        client.log_batch(run, metrics=logged[begin : begin + 1000])
+    for begin in range(0, len(params), 100):
+        client.log_batch(run, params=[Param(*param) for param in params[begin : begin + 100]])
+    (report,), failures = analyze_path(server.address, AnalyzeOptions(run_id=run))
+    (expected,), _ = analyze_path(str(source / "metrics.jsonl"), AnalyzeOptions())
+    assert failures == ()
+    assert (report.verdict, report.nonfinite) == (expected.verdict, expected.nonfinite)
+    assert [(s.points, s.trend, s.onset_step) for s in report.series if s.role == "grad_norm"] == [
+        (s.points, s.trend, s.onset_step) for s in expected.series if s.role == "grad_norm"
+    ]
+    assert report.settings.framework == "lightly-train"
+    (none,) = analyze_path(server.address, AnalyzeOptions(run_id="nosuchrun"))[1]
+    assert "no run nosuchrun" in none.message
 
 
 @pytest.mark.parametrize("wanted", ["id", "prefix", "name"])
