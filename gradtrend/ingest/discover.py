@@ -33,6 +33,9 @@ _CONTAINER = re.compile(
     re.IGNORECASE,
 )
 
+# `SummaryWriter.add_hparams` makes a folder named by the time.
+_HPARAMS_FOLDER = re.compile(r"^\d{9,}(?:\.\d+)?$")
+
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
@@ -178,9 +181,8 @@ def _log_file(file: Path, source: str) -> LogFile | None:
 
 def _group(tree: _Tree) -> list[_Tree]:
     """The runs in a tree; a run's `children` are the sub-folders that belong to it."""
-    own = bool(tree.logs) or tree.has_debug
-    if own:
-        parts = tuple(child for child in tree.children if _belongs(tree, child))
+    if tree.logs or tree.has_debug:
+        parts = _parts(tree)
         others = [run for child in tree.children if child not in parts for run in _group(child)]
         return [_Tree(tree.folder, tree.logs, tree.has_debug, parts), *others]
     containers = [child for child in tree.children if _CONTAINER.match(child.folder.name)]
@@ -191,12 +193,24 @@ def _group(tree: _Tree) -> list[_Tree]:
     return [run for runs in grouped for run in runs] + others
 
 
-def _belongs(parent: _Tree, child: _Tree) -> bool:
-    """Whether a sub-folder of a run folder holds more of the same run rather than another run."""
-    if _CONTAINER.match(child.folder.name):
+def _parts(tree: _Tree) -> tuple[_Tree, ...]:
+    """The sub-folders of a run folder that hold more of the same run.
+
+    Those that loggers make do. Any other does where it is the only one and its logs are of formats that the run folder
+    itself has not; several are runs of their own, beside a launcher's log.
+    """
+    made = [child for child in tree.children if _made_by_logger(child)]
+    others = [child for child in tree.children if child not in made]
+    own = {log.adapter.name for log in tree.logs}
+    if len(others) == 1 and not own & {log.adapter.name for log in others[0].all_logs()}:
+        made += others
+    return tuple(made)
+
+
+def _made_by_logger(child: _Tree) -> bool:
+    name = child.folder.name
+    if _CONTAINER.match(name) or _HPARAMS_FOLDER.match(name):
         return True
-    own = {log.adapter.name for log in parent.logs}
-    held = {log.adapter.name for log in child.all_logs()}
     # `add_scalars` makes one folder a series, called <tag>_<series>, beside the event file that the tag's writer keeps.
-    of_add_scalars = held == {"tensorboard"} and child.folder.name.startswith(("grad", "loss", "norm"))
-    return of_add_scalars or not held & own
+    held = {log.adapter.name for log in child.all_logs()}
+    return held == {"tensorboard"} and name.startswith(("grad", "loss", "norm"))

@@ -220,3 +220,18 @@ def test_ten_thousand_files_are_quickly_passed_over(tmp_path: Path) -> None:
     start = time.process_time()
     assert found(tmp_path) == {"run": ["run/metrics.jsonl"]}
     assert time.process_time() - start < 3
+
+
+def test_runs_beside_a_launchers_log_stay_runs_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "launch.log").write_text("".join(f"step {i} | loss = 2.0 | grad_norm = 1.{i}\n" for i in range(9)))
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metrics.jsonl").write_text('{"step": 1, "grad_norm": 1.0}\n{"step": 2, "grad_norm": 2.0}\n')
+    assert [Path(run.name).name for run in find_runs(str(tmp_path))] == [tmp_path.name, "a", "b"]
+
+
+def test_the_folder_of_add_hparams_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "1795974552.1600895").mkdir()
+    for folder in (tmp_path, tmp_path / "1795974552.1600895"):
+        (folder / "events.out.tfevents.1795974552.host.1.0").write_bytes(EVENTS)
+    assert len(find_runs(str(tmp_path))) == 1
