@@ -53,7 +53,7 @@ Exit codes:
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the runs look like.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
 def analyze(paths: tuple[str, ...], **given: Any) -> int:
-    """Judge the run in each PATH: a run folder, a folder of runs, a log file, or an MLflow store."""
+    """Judge the run in each PATH: a run folder, a folder of runs, a log file, an MLflow store, or - for a piped log."""
     from gradtrend import pipeline
 
     rules = pipeline.load_rules(given["rules_dir"])
