@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
-from gradtrend.detect.losses import pick_loss, shows_progress, without_masked
+from gradtrend.detect.levels import median
+from gradtrend.detect.losses import Descent, descent_of, pick_loss, shows_progress, without_masked
 from gradtrend.detect.nonfinite import Collapse, NonFiniteState, find_collapse, nonfinite_state
 from gradtrend.detect.series import Series, series_of, total_of
 from gradtrend.detect.shape import Shape, describe
@@ -40,7 +39,7 @@ class RunCase:
     _cases: dict[str | None, Case] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def case(self, series: Series | None) -> Case:
-        """The case of one of this run's series, made once: every rule looks at its shape, which is costly."""
+        """The case of one of this run's series, made once: what was measured for one rule serves the next."""
         return self._cases.setdefault(None if series is None else series.metric, Case(self, series))
 
     @cached_property
@@ -49,9 +48,14 @@ class RunCase:
         return warmup_end(self.lr)
 
     @cached_property
+    def descent(self) -> Descent | None:
+        """How the loss came down, or None where it cannot tell."""
+        return descent_of(self.progress)
+
+    @cached_property
     def layer_shapes(self) -> Mapping[str, Shape | None]:
         """The shape of every per-layer norm, by metric."""
-        return {s.metric: describe(s, find_collapse(s) is not None) for s in self.layers}
+        return {s.metric: self.case(s).shape for s in self.layers}
 
     @cached_property
     def top_layer_level(self) -> float | None:
@@ -62,10 +66,14 @@ class RunCase:
 
 @dataclass(frozen=True)
 class Case:
-    """One series of a run. For rules on the run as a whole `series` is its first total gradient norm, or None."""
+    """One series of a run. For rules on the run as a whole `series` is its first total gradient norm, or None.
+
+    `measured` holds the measures already taken, by name.
+    """
 
     run: RunCase
     series: Series | None
+    measured: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def collapse(self) -> Collapse | None:
@@ -80,16 +88,12 @@ class Case:
     @cached_property
     def shape(self) -> Shape | None:
         """The shape of this series' finite part."""
-        if self.series is None:
-            return None
-        if self.series.role is Role.GRAD_NORM and self.series.layer is not None:
-            return self.run.layer_shapes[self.series.metric]
-        return describe(self.series, self.collapse is not None)
+        return None if self.series is None else describe(self.series, self.collapse is not None)
 
     @cached_property
     def spikes(self) -> tuple[Spike, ...]:
         """All spikes that came back."""
-        return () if self.shape is None else find_spikes(self.shape.y)
+        return () if self.shape is None else find_spikes(self.shape.y, self.shape.local)
 
     @cached_property
     def early_spikes(self) -> tuple[Spike, ...]:
@@ -137,7 +141,7 @@ class Case:
 
 def late_level(shape: Shape) -> float:
     """Median of y over the second half of the judged points."""
-    return float(np.median(shape.y[shape.points // 2 :]))
+    return median(shape.y[shape.points // 2 :])
 
 
 def run_case(log: RunLog) -> RunCase:

@@ -48,7 +48,9 @@ def _check(rule: Rule, case: Case, conditions: Iterable[Condition]) -> Outcome:
     fired = True
     for condition in conditions:
         measure = MEASURES[condition.measure]
-        observed = measure.function(case)
+        if condition.measure not in case.measured:
+            case.measured[condition.measure] = measure.function(case)
+        observed = case.measured[condition.measure]
         if observed is None or math.isnan(observed):
             if condition.missing == "pass":
                 continue
@@ -93,15 +95,15 @@ def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
 def confidence(strength: float, points: int | None) -> float:
     """How sure a fired rule is: 0.5 at its limit, 0.88 at twice it, less where a trend rests on a few points.
 
-    The form is a choice; that it is calibrated is measured by the confidence benchmark.
+    The form is a choice; that it is calibrated is measured by the confidence benchmark. `math.inf` is for what rests on
+    no limit: that nothing fired.
     """
-    return round((1 - 0.5 / strength**2) * _points_factor(points), 3)
+    few = 1.0 if points is None else points / (points + 2)
+    return round((1 - 0.5 / strength**2) * few, 3)
 
 
-def confidence_quiet(closeness: float, points: int) -> float:
-    """How sure "nothing fired" is, from how near the nearest rule came (0..1)."""
-    return round((1 - 0.5 * closeness**2) * _points_factor(points), 3)
-
-
-def _points_factor(points: int | None) -> float:
-    return 1.0 if points is None else points / (points + 2)
+def unrivalled(closeness: float) -> float:
+    """What is left of a confidence when another rule, which would have meant another verdict, came this near to its
+    limit (0..1): half of it at the limit, as for the rule that fired.
+    """
+    return 1 - 0.5 * closeness**2

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from gradtrend.detect.levels import spread
+from gradtrend.detect.levels import median, spread
 from gradtrend.detect.series import BoolArray, FloatArray, IntArray, Series
 
 # A change of the loss within this many standard errors of the two levels compared is its scatter, not progress.
@@ -42,13 +43,31 @@ def without_masked(loss: Series, norm: Series) -> Series:
     return Series(loss.metric, loss.role, loss.layer, loss.steps, np.where(masked, np.nan, loss.values))
 
 
-def loss_gain(loss: Series | None, *windows: tuple[int, int]) -> float | None:
-    """How far the loss came from where it was to the end of the run, as a share of where it was.
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """Where a loss was and where it ended: finite `values` (n,) at `steps` (n,), their scatter from point to point, and
+    the values `after` that say where it ended.
+    """
 
-    `windows` are (first, last) steps; the loss before is its median in one of them, and the largest gain counts: at the
-    start of a run a short window sees the steep descent, a long one a slow descent under much scatter. 1 is "to zero",
-    0 "nothing that its own scatter would not give", below 0 "worse". None without a loss, or where it is not positive
-    throughout: then it is a difference of terms (RL, GANs, log densities) and says nothing of progress.
+    steps: IntArray
+    values: FloatArray
+    after: FloatArray
+    scatter: float
+
+    def gain(self, *windows: tuple[int, int]) -> float | None:
+        """How far the loss came from where it was to the end of the run, as a share of where it was.
+
+        `windows` are (first, last) steps; the loss before is its median in one of them, and the largest gain counts: at
+        the start of a run a short window sees the steep descent, a long one a slow descent under much scatter. 1 is "to
+        zero", 0 "nothing that its own scatter would not give", below 0 "worse".
+        """
+        gains = [_gain(_inside(self.steps, self.values, *window), self.after, self.scatter) for window in windows]
+        return max((gain for gain in gains if gain is not None), default=None)
+
+
+def descent_of(loss: Series | None) -> Descent | None:
+    """The descent of a loss. None without one, or where it is not positive throughout: then it is a difference of
+    terms (RL, GANs, log densities) and says nothing of progress.
     """
     if loss is None:
         return None
@@ -56,9 +75,7 @@ def loss_gain(loss: Series | None, *windows: tuple[int, int]) -> float | None:
     if len(values) < 2 or values.min() < 0 or (values > 0).mean() < 0.5:
         return None
     after = values[-max(3, len(values) // 50) :]
-    scatter = spread(np.diff(values)) / math.sqrt(2)
-    gains = [_gain(_inside(steps, values, *window), after, scatter) for window in windows]
-    return max((gain for gain in gains if gain is not None), default=None)
+    return Descent(steps, values, after, spread(np.diff(values)) / math.sqrt(2))
 
 
 def _inside(steps: IntArray, values: FloatArray, first_step: int, last_step: int) -> FloatArray:
@@ -68,16 +85,16 @@ def _inside(steps: IntArray, values: FloatArray, first_step: int, last_step: int
 
 
 def _gain(before: FloatArray, after: FloatArray, scatter: float) -> float | None:
-    start = float(np.median(before))
+    start = median(before)
     if start <= 0:
         return None
-    gained = start - float(np.median(after))
+    gained = start - median(after)
     error = _MEDIAN_ERROR * scatter * math.sqrt(1 / len(before) + 1 / len(after))
     return 0.0 if abs(gained) < _GAIN_SIGMAS * error else gained / start
 
 
 def loss_scatter(loss: Series | None) -> float | None:
-    """Relative scatter of the loss over the run (half the 5-95 % range over the median); None as for `loss_gain`."""
+    """Relative scatter of the loss over the run (half the 5-95 % range over the median); None as for `Descent`."""
     if loss is None or not loss.finite.any():
         return None
     low, middle, high = np.quantile(loss.values[loss.finite], [0.05, 0.5, 0.95])

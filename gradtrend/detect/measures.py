@@ -11,8 +11,8 @@ import polars as pl
 
 from gradtrend.detect import loss_measures, quality
 from gradtrend.detect.case import Case, late_level
-from gradtrend.detect.levels import trailing_median, window_of
-from gradtrend.detect.losses import loss_gain, loss_scatter
+from gradtrend.detect.levels import median, trailing_median, window_of
+from gradtrend.detect.losses import loss_scatter
 from gradtrend.detect.shape import Change
 from gradtrend.detect.warmup import EARLY_SHARE
 
@@ -37,6 +37,10 @@ def _rise(case: Case) -> Change | None:
 
 def _fall(case: Case) -> Change | None:
     return None if case.shape is None else case.shape.fall
+
+
+def _gain(case: Case, *windows: tuple[int, int]) -> float | None:
+    return None if case.run.descent is None else case.run.descent.gain(*windows)
 
 
 def decades_above_baseline(case: Case) -> float | None:
@@ -73,7 +77,7 @@ def loss_gain_since_rise(case: Case) -> float | None:
         return None
     if case.shape.points - rise.onset < _LOSS_ANSWERS:
         return None
-    return loss_gain(case.run.progress, *case.before(rise.onset))
+    return _gain(case, *case.before(rise.onset))
 
 
 def decades_fallen(case: Case) -> float | None:
@@ -111,14 +115,14 @@ def loss_gain_since_fall(case: Case) -> float | None:
     """How far the loss came since the fall began, as a share of where it was."""
     if (fall := _fall(case)) is None or fall.decades <= 0:
         return None
-    return loss_gain(case.run.progress, *case.before(fall.onset))
+    return _gain(case, *case.before(fall.onset))
 
 
 def loss_gain_since_low(case: Case) -> float | None:
     """How far the loss came since the fall was half done (in decades), as a share of where it was."""
     if (fall := _fall(case)) is None or case.shape is None or fall.held_from >= case.shape.points:
         return None
-    return loss_gain(case.run.progress, case.since(fall.held_from))
+    return _gain(case, case.since(fall.held_from))
 
 
 def loss_gain_overall(case: Case) -> float | None:
@@ -127,7 +131,7 @@ def loss_gain_overall(case: Case) -> float | None:
     if loss is None or not len(loss):
         return None
     first = int(loss.steps[0])
-    return loss_gain(loss, *((first, int(loss.steps[i])) for i in (0, min(2, len(loss) - 1), len(loss) // 5)))
+    return _gain(case, *((first, int(loss.steps[i])) for i in (0, min(2, len(loss) - 1), len(loss) // 5)))
 
 
 def loss_scatter_overall(case: Case) -> float | None:
@@ -137,7 +141,7 @@ def loss_scatter_overall(case: Case) -> float | None:
 
 def typical_norm(case: Case) -> float | None:
     """The median of the norm over the run."""
-    return None if case.shape is None else float(10 ** np.median(case.shape.y))
+    return None if case.shape is None else float(10 ** median(case.shape.y))
 
 
 def early_spike_decades(case: Case) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from gradtrend.detect.case import Case
-from gradtrend.detect.levels import centred_median, spread
+from gradtrend.detect.levels import spread
 from gradtrend.detect.series import FloatArray
 
 # Values this near to each other (relative) are the same number: float32 keeps 1e-7, most loggers print 4 digits.
@@ -75,8 +75,7 @@ def smoothness(case: Case) -> float | None:
     shape = case.shape
     if shape is None or shape.points < 40:
         return None
-    about = spread(shape.y - centred_median(shape.y, max(9, shape.points // 10) | 1))
-    return spread(np.diff(shape.y)) / about if about > 0 else None
+    return spread(np.diff(shape.y)) / shape.scatter if shape.scatter > 0 else None
 
 
 def share_over_clip(case: Case) -> float | None:

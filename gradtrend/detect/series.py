@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from gradtrend.model.words import Role
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+_Array = TypeVar("_Array", IntArray, FloatArray)
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,37 @@ class Series:
 
 def series_of(log: RunLog) -> tuple[Series, ...]:
     """All series but those of no role, in the order of the table."""
-    table = log.table.filter(pl.col("role") != Role.OTHER.value)
-    parts = table.partition_by("series", maintain_order=True, as_dict=True)
-    return tuple(_series(str(metric), rows) for (metric,), rows in parts.items())
+    table = log.table
+    if not len(table):
+        return ()
+    rows = sorted(_rows_by_series(table), key=lambda rows: int(rows[0]))
+    heads = table[[int(rows_of_one[0]) for rows_of_one in rows]].select("series", "role", "layer").iter_rows()
+    steps, values = table["step"].to_numpy(), table["value"].to_numpy()
+    return tuple(
+        _series(str(metric), Role(role), layer, _taken(steps, of_one), _taken(values, of_one))
+        for (metric, role, layer), of_one in zip(heads, rows, strict=True)
+        if role != Role.OTHER.value
+    )
 
 
-def _series(metric: str, rows: pl.DataFrame) -> Series:
-    steps = rows["step"].to_numpy()
-    values = rows["value"].to_numpy()
+def _rows_by_series(table: pl.DataFrame) -> list[IntArray]:
+    """The row numbers of each series, ascending."""
+    codes = table["series"].cast(pl.Categorical).to_physical().to_numpy()
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+
+
+def _taken(column: _Array, rows: IntArray) -> _Array:
+    """The column at those rows: a view where they lie side by side, as they do in most logs."""
+    first, last = int(rows[0]), int(rows[-1])
+    return column[first : last + 1] if last - first + 1 == len(rows) else column[rows]
+
+
+def _series(metric: str, role: Role, layer: str | None, steps: IntArray, values: FloatArray) -> Series:
     if len(steps) > 1 and not (np.diff(steps) > 0).all():
         keep = rows_that_count(steps)
         steps, values = steps[keep], values[keep]
-    layer = rows["layer"][0]
-    return Series(metric, Role(rows["role"][0]), layer, steps, values)
+    return Series(metric, role, layer, steps, values)
 
 
 def total_of(layers: Sequence[Series]) -> Series | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from gradtrend.detect.case import RunCase
+from gradtrend.detect.levels import median
 from gradtrend.detect.series import Series
 from gradtrend.detect.verdict import Judged
 from gradtrend.model.report import SeriesReport
@@ -52,12 +52,12 @@ def _baseline(run: RunCase, series: Series, judged: Judged | None) -> float | No
     shape = run.case(series).shape if judged is not None else None
     if judged is None or shape is None:
         finite = series.values[series.finite]
-        return float(np.median(finite)) if len(finite) else None
+        return median(finite) if len(finite) else None
     if judged.trend is Trend.EXPLODING:
         return float(10**shape.baseline)
     if judged.trend is Trend.VANISHING:
         return float(10**shape.highest)
-    return float(10 ** np.median(shape.y))
+    return float(10 ** median(shape.y))
 
 
 def sketch(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, ...]:
@@ -65,5 +65,4 @@ def sketch(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float,
     if len(values) <= _SKETCH_POINTS:
         return tuple(float(v) for v in values)
     edges = np.linspace(0, len(values), _SKETCH_POINTS + 1).astype(int)
-    parts = [values[a:b] for a, b in pairwise(edges)]
-    return tuple(float(np.nan if np.isnan(part).all() else np.nanmax(part)) for part in parts)
+    return tuple(float(v) for v in np.fmax.reduceat(values, edges[:-1]))

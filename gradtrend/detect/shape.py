@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradtrend.detect.levels import end_window, noise_of, smooth, trailing_median, window_of
+from gradtrend.detect.levels import (
+    end_window,
+    local_level,
+    median,
+    noise_of,
+    quantile,
+    smooth,
+    spread,
+    trailing_median,
+    window_of,
+)
 from gradtrend.detect.series import FloatArray, IntArray, Series
 
 # A step counts as part of the change once the curve has covered this share of it.
@@ -45,11 +55,15 @@ class Change:
 class Shape:
     """What one curve looks like. `steps` (n,) and `y` (n,) are the judged points: finite and positive.
 
-    `noise` is in decades, `baseline` the lowest and `highest` the highest settled level, `end` where the curve ends.
+    `local` (n,) is the level around each point, `scatter` the deviation about it in decades, `noise` that or the one
+    from point to point, the smaller; `baseline` is the lowest and `highest` the highest settled level, `end` where the
+    curve ends.
     """
 
     steps: IntArray
     y: FloatArray
+    local: FloatArray
+    scatter: float
     noise: float
     baseline: float
     highest: float
@@ -74,7 +88,7 @@ def judged_points(series: Series) -> tuple[IntArray, FloatArray]:
     positive = values > 0
     if not positive.any():
         return steps[:0], values[:0]
-    ordinary = values > _ORDINARY * np.median(values[positive])
+    ordinary = values > _ORDINARY * median(values[positive])
     tail = int(np.flatnonzero(ordinary)[-1]) + 1
     kept = positive.copy()
     if len(values) - tail >= end_window(len(values)):
@@ -95,38 +109,41 @@ def describe(series: Series, ends_nonfinite: bool) -> Shape | None:
         return None
     window = window_of(len(y))
     levels = trailing_median(y, window)
-    noise = noise_of(y)
+    local = local_level(y)
+    scatter = spread(y - local)
+    noise = noise_of(y, scatter)
+    smoothed = smooth(y)
     last = end_window(len(y))
     end = float(np.median(y[-last:]))
     baseline, highest = float(levels.min()), float(levels.max())
-    rise = _change(y, baseline, end, noise)
+    rise = _change(y, smoothed, baseline, end, noise)
     if ends_nonfinite:
-        rise = max(rise, _last_point_rise(y, baseline, noise), key=_weight)
-    fall = _change(-y, -highest, -end, noise)
-    return Shape(steps, y, noise, baseline, highest, end, rise, fall)
+        rise = max(rise, _last_point_rise(y, smoothed, baseline, noise), key=_weight)
+    fall = _change(-y, -smoothed, -highest, -end, noise)
+    return Shape(steps, y, local, scatter, noise, baseline, highest, end, rise, fall)
 
 
 def _weight(change: Change) -> float:
     return change.decades if change.beyond > 0 else 0.0
 
 
-def _change(y: FloatArray, level: float, end: float, noise: float) -> Change:
+def _change(y: FloatArray, smoothed: FloatArray, level: float, end: float, noise: float) -> Change:
     """The lasting rise of y from `level` to `end` (for a fall, call with the signs turned)."""
     decades = end - level
     if decades <= 0:
         return Change(decades, len(y), 0, len(y), 0.0)
     held_from = _held_from(y, level + decades / 2)
     edge = level + min(max(_EDGE_SHARE * decades, _EDGE_SIGMAS * noise), max(_EDGE_MOST, noise))
-    before = np.flatnonzero(smooth(y)[: held_from + 1] <= edge)
+    before = np.flatnonzero(smoothed[: held_from + 1] <= edge)
     onset = min(int(before[-1]) + 1, len(y) - 1) if len(before) else 0
-    beyond = end - float(np.quantile(y[:onset], _HISTORY_QUANTILE)) if onset else float("inf")
+    beyond = end - quantile(y[:onset], _HISTORY_QUANTILE) if onset else float("inf")
     points = len(y) - onset if held_from < len(y) else 0
     return Change(decades, onset, points, held_from, beyond)
 
 
-def _last_point_rise(y: FloatArray, level: float, noise: float) -> Change:
+def _last_point_rise(y: FloatArray, smoothed: FloatArray, level: float, noise: float) -> Change:
     """The rise as the last point alone shows it: a run that steps up once and is NaN at the next step."""
-    change = _change(y, level, float(y[-1]), noise)
+    change = _change(y, smoothed, level, float(y[-1]), noise)
     if change.decades <= 0 or not change.onset:
         return change
     beyond = float(y[-1] - y[: change.onset].max())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradtrend.detect.levels import LEAST_NOISE, centred_median, spread
+from gradtrend.detect.levels import LEAST_NOISE, spread, upper_level
 from gradtrend.detect.series import FloatArray
 
 # Excess over the local level that makes a point part of a spike: x4 (a level change of x4 is ordinary), in decades.
@@ -31,8 +31,8 @@ class Spike:
     beyond: float
 
 
-def find_spikes(y: FloatArray) -> tuple[Spike, ...]:
-    """Spikes of a curve y (n,) in log10: points above the rolling median of a tenth of the run.
+def find_spikes(y: FloatArray, level: FloatArray) -> tuple[Spike, ...]:
+    """Spikes of a curve y (n,) in log10: points above the local level (n,), the rolling median of a tenth of the run.
 
     A spike has a point before it (the first logged value of a run is often high: that is no spike), and has come back:
     as many points as it lasted, at least three, follow it.
@@ -40,7 +40,7 @@ def find_spikes(y: FloatArray) -> tuple[Spike, ...]:
     n = len(y)
     if n < 8:
         return ()
-    excess = y - centred_median(y, max(9, n // 10) | 1)
+    excess = y - upper_level(level)
     sigma = max(LEAST_NOISE, spread(excess))
     above = np.flatnonzero(excess > max(SPIKE_DECADES, SPIKE_SIGMAS * sigma))
     spikes = []

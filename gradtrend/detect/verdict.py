@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradtrend.detect.case import RunCase
-from gradtrend.detect.engine import Outcome, confidence, confidence_quiet
+from gradtrend.detect.engine import Outcome, confidence, unrivalled
 from gradtrend.detect.series import Series
 from gradtrend.detect.steps import steps_of
 from gradtrend.model.words import Trend, Verdict
@@ -19,7 +20,7 @@ _PRECEDENCE = (Trend.EXPLODING, Trend.VANISHING, Trend.WARMUP_SPIKE)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One gradient-norm series with its trend; `confidence` is None when undetermined."""
+    """One gradient-norm series with its trend; `confidence`, rivals aside, is None when undetermined."""
 
     series: Series
     trend: Trend
@@ -38,9 +39,7 @@ def judge_series(series: Series, outcomes: Sequence[Outcome]) -> Judged:
             return Judged(series, trend, confidence(outcome.strength, points), steps_of(outcome)[0])
     if forbidden or not points:
         return Judged(series, Trend.UNDETERMINED, None, None)
-    alarms = (Trend.EXPLODING, Trend.VANISHING)
-    closeness = max((o.strength for o in outcomes if o.rule.trend in alarms and not o.fired), default=0.0)
-    return Judged(series, Trend.STABLE, confidence_quiet(closeness, points), None)
+    return Judged(series, Trend.STABLE, confidence(math.inf, points), None)
 
 
 def run_verdict(run: RunCase, judged: Sequence[Judged], outcomes: Sequence[Outcome]) -> tuple[Verdict, float | None]:
@@ -49,14 +48,22 @@ def run_verdict(run: RunCase, judged: Sequence[Judged], outcomes: Sequence[Outco
     for trend in (Trend.EXPLODING, None, Trend.VANISHING, Trend.WARMUP_SPIKE, Trend.STABLE):
         if trend is None:
             if run.nonfinite.collapsed:
-                return Verdict.NAN_COLLAPSE, _collapse_confidence(run)
+                sure_of_it = _collapse_confidence(run) * _unrivalled(outcomes, (Trend.EXPLODING,))
+                return Verdict.NAN_COLLAPSE, round(sure_of_it, 3)
             continue
         sure = [j.confidence for j in judged if j.trend is trend and j.confidence is not None]
         sure += [confidence(o.strength, o.case.shape.points) for o in layers[trend] if o.case.shape is not None]
         if sure:
             # "stable" must hold for every judged series, an alarm for one.
-            return Verdict(trend.value), min(sure) if trend is Trend.STABLE else max(sure)
+            own = min(sure) if trend is Trend.STABLE else max(sure)
+            above = _PRECEDENCE if trend is Trend.STABLE else _PRECEDENCE[: _PRECEDENCE.index(trend)]
+            return Verdict(trend.value), round(own * _unrivalled(outcomes, above), 3)
     return Verdict.UNDETERMINED, None
+
+
+def _unrivalled(outcomes: Sequence[Outcome], trends: Sequence[Trend]) -> float:
+    """What doubt the nearest rule leaves that would have given one of these verdicts instead, on any series."""
+    return unrivalled(max((o.strength for o in outcomes if o.rule.trend in trends and not o.fired), default=0.0))
 
 
 def _collapse_confidence(run: RunCase) -> float:
@@ -64,4 +71,4 @@ def _collapse_confidence(run: RunCase) -> float:
     state = run.nonfinite
     if state.evidence_step is not None:
         return 0.95
-    return round(1 - 0.5 / (1 + state.collapse_points), 3)
+    return 1 - 0.5 / (1 + state.collapse_points)

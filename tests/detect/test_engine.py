@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradtrend.detect.engine import Outcome, confidence, confidence_quiet, evaluate
+from gradtrend.detect.engine import Outcome, confidence, evaluate, unrivalled
 from gradtrend.model.rule import Condition, Hold, Rule
 from gradtrend.model.words import Severity
 
@@ -81,7 +81,7 @@ def test_confidence_grows_with_strength_and_points(one: float, other: float, poi
     assert confidence(one, points) >= 0
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.integers(8, 1000))
-def test_quiet_is_surer_the_further_off_the_alarms_are(one: float, other: float, points: int) -> None:
-    assert confidence_quiet(one, points) >= confidence_quiet(other, points) or one >= other
-    assert 0 <= confidence_quiet(one, points) <= 1
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_verdict_is_surer_the_further_off_its_rivals_are(one: float, other: float) -> None:
+    assert unrivalled(one) >= unrivalled(other) or one >= other
+    assert 0.5 <= unrivalled(one) <= 1

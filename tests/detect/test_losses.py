@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.detect.losses import (
-    loss_gain,
+    descent_of,
     loss_scatter,
     masked_steps,
     pick_loss,
@@ -21,6 +21,11 @@ from gradtrend.detect.series import Series
 from gradtrend.model.words import Role
 
 from .runs import Values
+
+
+def loss_gain(loss: Series | None, *windows: tuple[int, int]) -> float | None:
+    descent = descent_of(loss)
+    return None if descent is None else descent.gain(*windows)
 
 
 def loss_of(values: Values, name: str = "loss") -> Series:

@@ -88,6 +88,15 @@ def test_how_little_a_verdict_needs(norm: list[float], verdict: Verdict) -> None
     assert judged(log_of(norm, [2.3] * len(norm))).verdict is verdict
 
 
+def test_a_rule_that_nearly_gave_another_verdict_makes_it_less_sure() -> None:
+    """A rise just under GT101's decade, in a run that is stable and in one that ends in NaN."""
+    nearly = [v * (1 if i < 40 else 9) for i, v in enumerate(noise(6))]
+    for near, far in ((nearly, STABLE), ([*nearly[:50], *[NAN] * 10], COLLAPSES)):
+        one, other = (judged(log_of(norm, FLAT)) for norm in (near, far))
+        assert one.verdict is other.verdict
+        assert (one.confidence or 0) < 0.8 < 0.9 < (other.confidence or 0)
+
+
 def test_silencing_on_one_norm_leaves_the_others() -> None:
     drifts = [v * (1 if i < 40 else 5) for i, v in enumerate(noise(5))]
     report = judged(several(EXPLODES, drifts))
