@@ -78,7 +78,8 @@ def _ratio(condition: Condition, observed: float) -> float:
 def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
     """(points that the larger change has lasted, points wanted), or None without a demand or a shape.
 
-    In a short log a third of its points is enough, and one point where it is x100 off.
+    In a short log a third of its points is enough, and one point where it is x100 off; a log that has not even the
+    points wanted holds nothing.
     """
     shape = case.shape
     if shape is None or (hold.points is None and hold.fraction is None):
@@ -88,7 +89,8 @@ def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
     total = shape.points + case.ending_points
     if hold.points is not None:
         least = 1 if change.decades >= _OUTRIGHT_DECADES else 2
-        return float(points), float(min(hold.points, max(least, total // 3)))
+        wanted = min(hold.points, max(least, total // 3)) if total >= hold.points else hold.points
+        return float(points), float(wanted)
     return float(points), (hold.fraction or 0.0) * total
 
 

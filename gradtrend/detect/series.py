@@ -18,11 +18,16 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _Array = TypeVar("_Array", IntArray, FloatArray)
+# Magnitudes are kept within these, so that no product or ratio of two values overflows. 32-bit logs end at 1e38.
+_LARGEST, _SMALLEST = 1e150, 1e-150
 
 
 @dataclass(frozen=True)
 class Series:
-    """One metric in step order: `steps` (n,) strictly increasing, `values` (n,) with NaN and inf kept."""
+    """One metric in step order: `steps` (n,) strictly increasing, `values` (n,) with NaN and inf kept.
+
+    Magnitudes beyond 1e150 and below 1e-150 stand at these.
+    """
 
     metric: str
     role: Role
@@ -76,7 +81,13 @@ def _series(metric: str, role: Role, layer: str | None, steps: IntArray, values:
     if len(steps) > 1 and not (np.diff(steps) > 0).all():
         keep = rows_that_count(steps)
         steps, values = steps[keep], values[keep]
-    return Series(metric, role, layer, steps, values)
+    return Series(metric, role, layer, steps, _within_range(values))
+
+
+def _within_range(values: FloatArray) -> FloatArray:
+    size = np.abs(values)
+    beyond = np.isfinite(values) & (values != 0) & ((size > _LARGEST) | (size < _SMALLEST))
+    return np.where(beyond, np.copysign(np.clip(size, _SMALLEST, _LARGEST), values), values) if beyond.any() else values
 
 
 def total_of(layers: Sequence[Series]) -> Series | None:

@@ -78,6 +78,7 @@ def test_the_first_verdict_in_order_that_any_norm_gives(first: int, second: int)
         ([3.2, 4.1, 7.6e3, NAN], Verdict.EXPLODING),
         ([3.2, 4.1, 7.6e3], Verdict.EXPLODING),
         ([4.1, 7.6e3, NAN, NAN], Verdict.EXPLODING),
+        ([4.1, 7.6e3], Verdict.UNDETERMINED),
         ([1.0, 1.1, 0.9, 1.0, 1.2, 1.0, 0.9], Verdict.UNDETERMINED),
         ([1.0, 1.1, 0.9, 1.0, 1.2, 1.0, 0.9, 1.1], Verdict.STABLE),
         ([NAN, NAN, NAN], Verdict.NAN_COLLAPSE),
