@@ -20,8 +20,8 @@ def finite_points(case: Case) -> float | None:
 
 
 def gradient_norms(case: Case) -> float | None:
-    """How many gradient-norm series the run logs, totals and layers."""
-    return float(len(case.run.norms) + len(case.run.layers))
+    """How many total gradient norms there are; that of two layers or more counts, one layer is not the model."""
+    return float(len(case.run.norms))
 
 
 def share_at_top(case: Case) -> float | None:
@@ -112,7 +112,7 @@ def _finite(case: Case) -> FloatArray:
 
 MEASURES: Mapping[str, tuple[Callable[[Case], float | None], str, str, str]] = {
     "finite_points": (finite_points, "points", "finite positive norms", ""),
-    "gradient_norms": (gradient_norms, "series", "gradient-norm series logged", ""),
+    "gradient_norms": (gradient_norms, "series", "total gradient norms", ""),
     "share_at_top": (share_at_top, "share", "norms equal to the largest one", "no finite gradient norm"),
     "share_of_zeros": (share_of_zeros, "share", "norms exactly zero", "no finite gradient norm"),
     "share_repeated": (share_repeated, "share", "norms equal to the one before", "fewer than 2 finite norms"),

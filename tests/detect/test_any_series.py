@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gradtrend.model.report import Report, RunReport
 from gradtrend.model.runlog import RunLog, Settings
-from gradtrend.model.words import Role, Trend, Verdict
+from gradtrend.model.words import Role, Severity, Trend, Verdict
 from gradtrend.report.json import render_json, schema
 from gradtrend.report.style import Style
 from gradtrend.report.text import render_text
@@ -60,6 +60,8 @@ def checked(log: RunLog) -> RunReport:
         if found.first_step is not None and found.last_step is not None:
             assert found.first_step <= found.last_step or found.rule in ("GT201", "GT203")
     assert (report.confidence is None) == (report.verdict is Verdict.UNDETERMINED)
+    if report.verdict is Verdict.UNDETERMINED:  # it says why
+        assert any(found.severity is not Severity.INFO for found in report.findings)
     return report
 
 

@@ -122,7 +122,10 @@ TABLE: dict[str, list[Row]] = {
         Row(log_of(noise(300)), 0), Row(log_of(ONES), None),
     ],
     "finite_points": [Row(log_of([1.0, NAN, 0.0, 2.0]), 2), Row(log_of([NAN]), 0), Row(log_of(), 0, None)],
-    "gradient_norms": [Row(log_of(ONES, layers=LAYERS), 3), Row(log_of(loss=ONES), 0, None)],
+    "gradient_norms": [
+        Row(log_of(ONES, layers=LAYERS), 1), Row(log_of(layers=LAYERS), 1, None),
+        Row(log_of(layers={"a": ONES}), 0, None), Row(log_of(loss=ONES), 0, None),
+    ],
     "share_at_top": [Row(log_of([1.0, 1.0, 1.0, 0.5]), 0.75), Row(log_of([0.0, 0.0]), 0), Row(log_of([NAN]), None)],
     "share_of_zeros": [
         Row(log_of([0.0, 0.0, 1.0, NAN]), 2 / 3), Row(log_of([0.0, 0.0, 1.0], [0.0, 1.0, 1.0]), 1 / 3),
