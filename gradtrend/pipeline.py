@@ -13,7 +13,7 @@ from gradtrend.detect.judge import judge
 from gradtrend.errors import ConfigError, GradtrendError, InputError
 from gradtrend.ingest.adapters import ADAPTERS
 from gradtrend.ingest.discover import RunFiles, find_runs
-from gradtrend.ingest.load import Choice, load_run
+from gradtrend.ingest.load import Choice, load_runs
 from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.roles import name_metric
 from gradtrend.ingest.settings import settings_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gradtrend.model.replay import Replay
 
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,36 +76,41 @@ def _each(
     results: list[_T] = []
     failures: list[Failure] = []
     for name, load in _loaders(path, options, failures):
-        try:
-            results.append(use(load()))
-        except ConfigError:
-            raise
-        except GradtrendError as error:
-            failures.append(Failure(name, error.message, error.hint))
-        except Exception as error:  # a bug: reported as one, the other runs go on
-            failures.append(_bug(name, error))
+        for log in _guarded(name, load, failures) or ():
+            result = _guarded(log.run, lambda log=log: use(log), failures)  # type: ignore[misc]
+            if result is not None:
+                results.append(result)
     return tuple(results), tuple(failures)
 
 
-def _loaders(path: str, options: AnalyzeOptions, failures: list[Failure]) -> Iterator[tuple[str, Callable[[], RunLog]]]:
+def _guarded(name: str, work: Callable[[], _R], failures: list[Failure]) -> _R | None:
+    """The outcome of some work on one run, or None and a failure more: the other runs go on."""
+    try:
+        return work()
+    except ConfigError:
+        raise
+    except GradtrendError as error:
+        failures.append(Failure(name, error.message, error.hint))
+    except Exception as error:  # a bug: reported as one
+        failures.append(_bug(name, error))
+    return None
+
+
+_Loader = Callable[[], tuple[RunLog, ...]]
+
+
+def _loaders(path: str, options: AnalyzeOptions, failures: list[Failure]) -> Iterator[tuple[str, _Loader]]:
     if options.source not in source_names():
         known = ", ".join(source_names())
         raise ConfigError(f"--source: no format {options.source!r}", f"Known: {known}.")
     choice = Choice(options.metric, options.loss, options.lr)
     read_options = ReadOptions(options.run_id)
 
-    def loader(run: RunFiles) -> Callable[[], RunLog]:
-        return lambda: load_run(run, read_options, choice)
+    def loader(run: RunFiles) -> _Loader:
+        return lambda: load_runs(run, read_options, choice)
 
-    try:
-        runs = find_runs(path, options.source)
-    except GradtrendError as error:
-        failures.append(Failure(path, error.message, error.hint))
-        return
-    except Exception as error:
-        failures.append(_bug(path, error))
-        return
-    for run in runs:
+    runs = _guarded(path, lambda: find_runs(path, options.source), failures)
+    for run in runs or ():
         yield run.name, loader(run)
 
 

@@ -119,7 +119,7 @@ def test_a_bug_is_a_failure_with_its_traceback(monkeypatch: pytest.MonkeyPatch) 
     def breaks(*words: object) -> object:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(pipeline, "load_run", breaks)
+    monkeypatch.setattr(pipeline, "load_runs", breaks)
     reports, (failure,) = analyze_path(str(RUN), AnalyzeOptions())
     assert reports == ()
     assert "ZeroDivisionError: by zero" in failure.message

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from gradtrend.detect.case import Case
+from gradtrend.detect.series import Series
 from gradtrend.model.runlog import Note
 
 # The learning rate changed this much within the level before the onset: a scheduler switch, not a schedule's slope.
 _SWITCH_FACTOR = 1.5
+# A log that begins later than this is an excerpt, and its first step says nothing of the run's.
+_FIRST_STEPS = 10
 
 
 def change_step(case: Case) -> int | None:
@@ -98,7 +101,7 @@ def fails_at_once(case: Case) -> bool:
     """Whether it went wrong at the first logged step, so that no checkpoint lies before it."""
     step = case.run.nonfinite.collapse_step if case.run.nonfinite.collapsed else _moment(case)
     first = min((int(norm.steps[0]) for norm in case.run.norms if len(norm)), default=0)
-    return step is not None and step <= first
+    return step is not None and step <= first <= _FIRST_STEPS
 
 
 # Evidence: an action that rests on it comes first.
@@ -115,6 +118,7 @@ CIRCUMSTANCES: Mapping[str, Callable[[Case], bool | None]] = {
     "clipping_on": clipping_on,
     "clipping_unknown": lambda case: clipping_on(case) is None,
     "precision_unknown": lambda case: low_precision(case) is None,
+    "in_full_precision": lambda case: _precision_has(case, "32", "float32") is True,
     "no_capture": lambda case: not has_capture(case),
     "no_overflow_report": lambda case: not has_overflow_report(case) and not has_capture(case),
     "no_lr": lambda case: case.run.lr is None,
@@ -129,7 +133,8 @@ TEMPLATE_NAMES = frozenset(
         "metric", "layer", "points", "first", "last", "onset", "baseline", "end", "peak", "decades", "run", "note",
         "details", "lr", "lr_peak", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
-        "report_step", "spike_step", "spike_end", "spike_peak", "spikes",
+        "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
+        "risen_to", "loss_low",
     }
 )  # fmt: skip
 
@@ -170,6 +175,17 @@ def template_values(case: Case, note: Note | None = None) -> dict[str, object]:
     return values
 
 
+def _loss_when_low(case: Case, loss: Series) -> float | None:
+    """The loss when the norm had done half of its fall."""
+    shape = case.shape
+    assert shape is not None
+    if shape.fall.held_from >= shape.points:
+        return None
+    values = loss.between(*case.since(shape.fall.held_from))
+    values = values[np.isfinite(values)]
+    return float(np.median(values)) if len(values) else None
+
+
 def _shape_values(case: Case) -> dict[str, object]:
     shape = case.shape
     assert shape is not None
@@ -182,18 +198,19 @@ def _shape_values(case: Case) -> dict[str, object]:
         "end": 10**shape.end,
         "peak": float(10 ** shape.y.max()),
         "decades": max(shape.rise.decades, shape.fall.decades),
+        "risen_to": 10 ** (shape.baseline + max(0.0, shape.rise.decades)),
     }
-    spikes = case.early_spikes or case.late_spikes
-    if spikes:
-        highest = max(spikes, key=lambda s: s.decades)
-        values |= {
-            "spike_step": int(shape.steps[highest.first]),
-            "spike_end": int(shape.steps[highest.last]),
-            "spike_peak": float(10 ** shape.y[highest.peak]),
-            "spikes": len(spikes),
-        }
+    for kind, spikes in (("", case.early_spikes), ("late_", case.late_spikes)):
+        if spikes:
+            highest = max(spikes, key=lambda s: s.decades)
+            values |= {
+                f"{kind}spike_step": int(shape.steps[highest.first]),
+                f"{kind}spike_end": int(shape.steps[highest.last]),
+                f"{kind}spike_peak": float(10 ** shape.y[highest.peak]),
+            }
     loss = case.run.loss
     if loss is not None and loss.finite.any():
         finite = loss.values[loss.finite]
         values |= {"loss_before": float(np.median(finite[:3])), "loss_after": float(np.median(finite[-3:]))}
+        values["loss_low"] = _loss_when_low(case, loss)
     return values

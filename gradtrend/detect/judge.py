@@ -8,6 +8,7 @@ from gradtrend.detect.actions import actions_for, fill
 from gradtrend.detect.case import Case, RunCase, run_case
 from gradtrend.detect.engine import Outcome, confidence, evaluate
 from gradtrend.detect.facts import template_values
+from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.nonfinite import NonFiniteState, cause_of, order_of
 from gradtrend.detect.series_report import series_report
 from gradtrend.detect.steps import steps_of
@@ -80,7 +81,7 @@ def _without_silenced(outcomes: list[Outcome]) -> list[Outcome]:
 def finding_of(outcome: Outcome) -> Finding:
     """The finding of a rule that fired."""
     rule, case = outcome.rule, outcome.case
-    values = template_values(case) | {e.measure: e.observed for e in outcome.evidence}
+    values = template_values(case) | {e.measure: _shown(e) for e in outcome.evidence}
     first, last = steps_of(outcome)
     points = case.shape.points if rule.trend is not None and case.shape is not None else None
     return Finding(
@@ -96,6 +97,13 @@ def finding_of(outcome: Outcome) -> Finding:
         evidence=outcome.evidence,
         actions=actions_for(rule.actions, case, values),
     )
+
+
+def _shown(evidence: Evidence) -> object:
+    """An observation as a message says it: shares in percent."""
+    if MEASURES[evidence.measure].unit == "share" and evidence.observed is not None:
+        return f"{evidence.observed:.0%}" if evidence.observed >= 0.01 else f"{evidence.observed:.2%}"
+    return evidence.observed
 
 
 def _note_findings(rule: Rule, run: RunCase) -> list[Finding]:
@@ -133,7 +141,7 @@ def _nonfinite(state: NonFiniteState, judged: Iterable[Judged]) -> NonFinite | N
         cause=cause_of(state, bool(exploding)),
         forward_first_step=state.forward_first,
         lead_steps=None if onset is None or first is None else first - onset,
-        recovered=not state.collapsed,
+        recovered=not state.collapsed and state.came_back > 0,
         grad_count=state.grad_count,
         loss_count=state.loss_count,
     )

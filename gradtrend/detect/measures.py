@@ -173,7 +173,15 @@ def collapse_points(case: Case) -> float | None:
 def recovered_points(case: Case) -> float | None:
     """How many non-finite values of norm and loss did not stay."""
     state = case.run.nonfinite
-    return 0.0 if state.collapsed else float(state.grad_count + state.loss_count)
+    return 0.0 if state.collapsed else float(state.came_back)
+
+
+def late_nonfinite_share(case: Case) -> float | None:
+    """Share of the norm's points after the first 15 % that are not finite; 0 where they collapse for good."""
+    series = case.series
+    if series is None or not len(series) or case.run.nonfinite.collapsed:
+        return 0.0
+    return float((~series.finite[int(EARLY_SHARE * len(series)) :]).mean())
 
 
 def masked_share(case: Case) -> float | None:
@@ -254,6 +262,7 @@ MEASURES: Mapping[str, Measure] = {
     "drift_decades": Measure(drift_decades, "decades", "lasting change of level"),
     "collapse_points": Measure(collapse_points, "points", "non-finite points that end the log"),
     "recovered_points": Measure(recovered_points, "points", "non-finite values that did not stay"),
+    "late_nonfinite_share": Measure(late_nonfinite_share, "share", "non-finite norms after the first 15 %"),
     "masked_share": Measure(masked_share, "share", "non-finite norms beside a loss of exactly 0.0"),
     "decades_below_other_layers": Measure(decades_below_other_layers, "decades", "below the top layer", "no layers"),
     "decades_end_below_layers": Measure(decades_end_below_layers, "decades", "end below the top layer", "no layers"),

@@ -33,7 +33,8 @@ class Collapse:
 class NonFiniteState:
     """Everything about non-finite values of a run that the rules and the report need.
 
-    `evidence_step` is the first step that only files under `debug/` show to be non-finite.
+    `evidence_step` is the first step that only files under `debug/` show to be non-finite; `came_back` counts the
+    non-finite values after which the same series was finite again.
     """
 
     grad_first: int | None
@@ -46,6 +47,7 @@ class NonFiniteState:
     collapse_step: int | None
     collapse_points: int
     collapse_metric: str | None
+    came_back: int
 
     @property
     def any(self) -> bool:
@@ -101,7 +103,14 @@ def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, s
         collapse_step=collapse_step,
         collapse_points=first[1].points if first else 0,
         collapse_metric=first[0] if first else None,
+        came_back=sum(_came_back(s) for s in (*norms, *((loss,) if loss is not None else ()))),
     )
+
+
+def _came_back(series: Series) -> int:
+    """How many non-finite values a finite one follows."""
+    finite = np.flatnonzero(series.finite)
+    return int((~series.finite[: finite[-1]]).sum()) if len(finite) else 0
 
 
 def _lasting(norm: Series, loss: Series | None, scaled: bool) -> Collapse | None:
@@ -127,10 +136,12 @@ def _loss_gone(loss: Series, collapses: Sequence[Collapse]) -> int | None:
 
 
 def _evidence(log: RunLog, norms: Sequence[Series]) -> int | None:
-    """The first step that a capture or a report shows non-finite and after which the log has no finite norm."""
+    """The first step that a capture, a report or the trainer's last words show non-finite; no finite norm follows."""
     last_finite = max((int(n.steps[n.finite][-1]) for n in norms if n.finite.any()), default=-1)
     steps = [c.step for c in log.captures if c.step is not None and not c.finite]
     steps += [r.batch for r in log.overflow_reports if r.detected]
+    if any(note.kind == "stopped-on-nan" for note in log.notes):
+        steps.append(max(0, last_finite))
     return min((step for step in steps if step >= last_finite), default=None)
 
 
@@ -153,7 +164,7 @@ def cause_of(state: NonFiniteState, exploded: bool) -> Cause | None:
     if not state.any:
         return None
     if not state.collapsed:
-        return Cause.RECOVERED
+        return Cause.RECOVERED if state.came_back else None
     if exploded:
         return Cause.AFTER_EXPLOSION
     if state.masked_count and state.masked_count >= state.grad_count / 2:

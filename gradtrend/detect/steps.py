@@ -11,9 +11,10 @@ def steps_of(outcome: Outcome) -> tuple[int | None, int | None]:
     case, rule = outcome.case, outcome.rule
     measures = {e.measure for e in outcome.evidence}
     if measures & {"collapse_points", "masked_share"}:
-        state = case.run.nonfinite
-        return state.collapse_step, int(case.series.steps[-1]) if case.series is not None and len(case.series) else None
-    if "recovered_points" in measures:
+        first = case.run.nonfinite.collapse_step
+        last = int(case.series.steps[-1]) if case.series is not None and len(case.series) else first
+        return first, last if first is None or last is None else max(first, last)
+    if measures & {"recovered_points", "late_nonfinite_share"}:
         return _nonfinite_span(outcome)
     shape = case.shape
     if shape is None:
@@ -21,7 +22,7 @@ def steps_of(outcome: Outcome) -> tuple[int | None, int | None]:
     steps, last = shape.steps, int(shape.steps[-1])
     if "early_spike_decades" in measures and case.early_spikes:
         return int(steps[case.early_spikes[0].first]), int(steps[case.early_spikes[-1].last])
-    if measures & {"late_spike_decades", "late_spikes"} and case.late_spikes:
+    if measures & {"late_spike_decades", "late_spikes", "loss_spike_factor"} and case.late_spikes:
         return int(steps[case.late_spikes[0].first]), int(steps[case.late_spikes[-1].last])
     if measures & {"decades_above_baseline", "decades_above_total_rise"}:
         return int(steps[shape.rise.onset]), last

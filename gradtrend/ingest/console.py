@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
@@ -14,6 +15,7 @@ from gradtrend.ingest.console_megatron import MegatronLosses
 from gradtrend.ingest.console_rows import ConsoleRows, table_of_rows
 from gradtrend.ingest.console_scan import LineScanner
 from gradtrend.ingest.console_tables import TableReader
+from gradtrend.ingest.log_end import ending
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream
 from gradtrend.model.runlog import Skipped
@@ -52,7 +54,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     Raises InputError where the file cannot be opened or decompressed.
     """
     with open_log(path) as stream:
-        return (_read(stream, path),)
+        reading = _read(stream, path)
+    return (replace(reading, notes=(*reading.notes, *ending(path))),)
 
 
 def read_stdin(stream: BinaryIO) -> Sequence[Reading]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 UNKNOWN = -1  # stands for "not given" in the integer arrays below
 
@@ -60,3 +61,18 @@ def _count_restarts(counter: Ints, total: Ints, given: npt.NDArray[np.bool_], re
     epoch = np.zeros(len(counter), dtype=np.int64)
     epoch[given] = np.concatenate(([0], np.cumsum(_next_epoch(counter[given], total[given], redrawn))))
     return epoch
+
+
+def by_epoch_column(table: pl.DataFrame) -> pl.DataFrame:
+    """A reading's table with steps of the whole run, where its rows have an `epoch` and their step restarts with it."""
+    epochs = table.filter((pl.col("metric") == "epoch") & pl.col("value").is_finite() & pl.col("line").is_not_null())
+    rows = epochs.select("line", "step", epoch=pl.col("value")).drop_nulls().unique("line").sort("line")
+    if rows.height < 2 or (rows["epoch"] % 1 != 0).any():
+        return table
+    unknown = np.full(rows.height, UNKNOWN, dtype=np.int64)
+    counter = rows["step"].to_numpy()
+    steps = whole_run_steps(rows["epoch"].cast(pl.Int64).to_numpy(), counter, unknown)
+    if (steps == counter).all():
+        return table
+    renumbered = table.join(rows.select("line", whole=pl.Series(steps)), on="line", how="left", maintain_order="left")
+    return renumbered.with_columns(step=pl.coalesce("whole", "step")).drop("whole")

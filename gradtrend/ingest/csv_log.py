@@ -57,7 +57,10 @@ def _header(line: str) -> _Header | None:
     metrics = [
         i
         for i, name in enumerate(names)
-        if name and i not in (step, epoch, time) and low[i] not in NOT_METRICS and not _BOUNDS.search(name)
+        if name
+        and i not in (epoch if step is None else step, time)
+        and low[i] not in NOT_METRICS
+        and not _BOUNDS.search(name)
     ]
     return _Header(names, best, step, epoch, time, metrics)
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from gradtrend.errors import EmptyLogError, InputError
+from gradtrend.ingest.counters import by_epoch_column
 from gradtrend.ingest.debug_folder import debug_evidence
 from gradtrend.ingest.discover import RunFiles
 from gradtrend.ingest.merge import merge
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
 from gradtrend.ingest.roles import assign_roles
+from gradtrend.ingest.separate import separate
 from gradtrend.ingest.settings import merge_settings, settings_of
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 from gradtrend.model.words import Role
@@ -31,23 +34,34 @@ class Choice:
     lr: str | None = None
 
 
-def load_run(run: RunFiles, options: ReadOptions, choice: Choice) -> RunLog:
-    """Read all logs of one run and join them.
+def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunLog, ...]:
+    """Read all logs of one run folder and join them; several runs where its files turn out to be of different ones.
 
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
     readings, errors = _read_all(run, options)
+    apart = separate(readings)
+    if len(apart) < 2:
+        return (_joined(run, readings, errors, choice),)
+    return tuple(
+        _joined(replace(run, name=os.path.join(run.name, parts[0].path.name)), parts, [], choice)  # noqa: PTH118
+        for parts in apart
+    )
+
+
+def _joined(run: RunFiles, readings: list[Reading], errors: list[InputError], choice: Choice) -> RunLog:
     captures, reports = debug_evidence(run.folder)
     if not readings and not captures and not reports:
         raise errors[0] if errors else _nothing_in(run)
     held = [reading for reading in readings if not reading.table.is_empty() or reading.skipped_count]
     if held or captures or reports:  # beside these, a text without metrics is no log
         readings = held
-    numbered = [_with_row_numbers(_named_by_folder(reading, run)) for reading in readings]
+    numbered = [_with_steps(_named_by_folder(reading, run)) for reading in readings]
     names = {str(name) for reading in numbered for name in reading.table["metric"].unique()}
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
     table, notes = merge(numbered, namings)
+    notes += _without_steps(numbered)
     sources = tuple(_source(reading, run) for reading in numbered)
     unread = [
         Note("truncated", error.message, details=error.hint or "not used")
@@ -106,6 +120,11 @@ def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
     return replace(reading, table=reading.table.with_columns(name.alias("metric")))
 
 
+def _with_steps(reading: Reading) -> Reading:
+    """Steps of the whole run for every row: counters within an epoch are added up, rows without a step numbered."""
+    return _with_row_numbers(replace(reading, table=by_epoch_column(reading.table)))
+
+
 def _with_row_numbers(reading: Reading) -> Reading:
     """Give steps to a log that has none: its rows are numbered from 0, and a note says so.
 
@@ -132,8 +151,15 @@ def _numbered(reading: Reading, stepless: pl.DataFrame, stepped: pl.DataFrame) -
     """Steps from row numbers for the metrics that never have one."""
     position = pl.col("line") if stepless["line"].null_count() == 0 else pl.int_range(pl.len()).over("metric")
     numbered = stepless.with_columns((position.rank("dense").cast(pl.Int64) - 1).alias("step"))
-    note = Note("no-steps", f"{reading.path.name} logs no step: its rows are numbered from 0")
-    return replace(reading, table=pl.concat([numbered, stepped]), notes=(*reading.notes, note))
+    return replace(reading, table=pl.concat([numbered, stepped]), numbered=True)
+
+
+def _without_steps(readings: Sequence[Reading]) -> tuple[Note, ...]:
+    """A note for a run of which no log gives steps; where one does, its steps count and the others are not compared."""
+    if not readings or not all(reading.numbered for reading in readings):
+        return ()
+    names = ", ".join(reading.path.name for reading in readings)
+    return (Note("no-steps", f"{names} logs no step: its rows are numbered from 0"),)
 
 
 def _is_judged(metric: str) -> bool:

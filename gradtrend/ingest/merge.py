@@ -35,11 +35,15 @@ _CHECKED_ROLES = (Role.GRAD_NORM, Role.LOSS, Role.LR)
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One series as one format logged it, all its parts joined. Columns of `rows`: step, value, time, line, segment."""
+    """One series as one format logged it, all its parts joined. Columns of `rows`: step, value, time, line, segment.
+
+    `numbered` says that the steps are row numbers: such a series stands behind one with steps and is not compared.
+    """
 
     metric: str
     format: str
     digits: int
+    numbered: bool
     rows: pl.DataFrame
 
     @property
@@ -61,10 +65,10 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
     best: list[Track] = []
     notes: list[Note] = []
     for tracks in candidates.values():
-        ranked = sorted(tracks, key=lambda t: (t.points, min(t.digits, _FLOAT64_DIGITS)), reverse=True)
+        ranked = sorted(tracks, key=lambda t: (not t.numbered, t.points, min(t.digits, _FLOAT64_DIGITS)), reverse=True)
         best.append(ranked[0])
         if namings[ranked[0].metric].role in _CHECKED_ROLES:
-            others = [other for other in ranked[1:] if other.format != ranked[0].format]
+            others = [o for o in ranked[1:] if o.format != ranked[0].format and o.numbered == ranked[0].numbered]
             notes += [note for other in others if (note := _cross_check(ranked[0], other)) is not None]
     namings = _with_one_loss(best, namings)
     notes += _segment_notes([t for t in best if namings[t.metric].role is Role.GRAD_NORM])
@@ -108,13 +112,13 @@ def _tracks(readings: Sequence[Reading]) -> list[Track]:
     tracks: list[Track] = []
     for format_name, parts in by_format.items():
         ordered = sorted(parts, key=lambda r: (r.started is not None, r.started or 0.0))
-        digits = min(part.digits for part in ordered)
+        digits, numbered = min(part.digits for part in ordered), any(part.numbered for part in ordered)
         by_metric: dict[str, list[pl.DataFrame]] = {}
         for part in ordered:
             for (metric,), rows in part.table.partition_by("metric", maintain_order=True, as_dict=True).items():
                 by_metric.setdefault(str(metric), []).append(rows)
         for metric, frames in by_metric.items():
-            tracks.append(Track(metric, format_name, digits, _with_segments(_without_copies(frames))))
+            tracks.append(Track(metric, format_name, digits, numbered, _with_segments(_without_copies(frames))))
     return tracks
 
 

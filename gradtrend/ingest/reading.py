@@ -30,8 +30,8 @@ class Reading:
 
     `table` has the columns of `READING_SCHEMA`. `digits` is how many significant digits the source keeps (17 for
     float64, 7 for float32, less for console text): it decides which of two sources is better and how closely they must
-    agree. `started` (seconds since the epoch, if known) orders the parts of a resumed run. `skipped` holds at most
-    `MAX_SKIPPED_KEPT`.
+    agree. `numbered` says that the steps are row numbers, for want of any in the log. `started` (seconds since the
+    epoch, if known) orders the parts of a resumed run. `skipped` holds at most `MAX_SKIPPED_KEPT`.
     """
 
     format: str
@@ -43,6 +43,7 @@ class Reading:
     skipped_count: int = 0
     notes: tuple[Note, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    numbered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ def name_metric(name: str) -> Naming:
         if _HELD_OUT.search(text):
             return Naming(Role.OTHER, None, "a loss on held-out data, not the training loss", quantity)
         return Naming(Role.LOSS, None, "names a loss", quantity, priority=_loss_priority(text))
-    if _LR.search(text) and not _LR_NOT.search(text):
+    if _LR.search(text) and not _LR_NOT.search(text) and not _HELD_OUT.search(text):
         return Naming(Role.LR, None, "names a learning rate", quantity, priority=len(quantity))
     if "grad" in text and "norm" in text:
         return Naming(Role.OTHER, None, "a limit, ratio or count beside a gradient norm, not the norm itself", quantity)

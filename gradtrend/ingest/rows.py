@@ -19,7 +19,7 @@ STEP_KEYS = (
     "completed_steps", "current_steps",
 )  # fmt: skip
 TIME_KEYS = ("timestamp", "_timestamp", "time", "wall_time", "_runtime")
-NOT_METRICS = frozenset({*STEP_KEYS, *TIME_KEYS, "epoch", "current_epoch", "seed", "rank", "pid", "version"})
+NOT_METRICS = frozenset({*STEP_KEYS, *TIME_KEYS, "current_epoch", "seed", "rank", "pid", "version"})
 # Spellings of a non-finite number in text, as C, C++, Python, Java, JavaScript and Windows print them.
 NONFINITE_WORDS = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "nan(ind)": math.nan, "-nan(ind)": math.nan,

@@ -16,7 +16,7 @@ from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
 from gradtrend.detect.series import Series
 from gradtrend.ingest.discover import find_runs
-from gradtrend.ingest.load import Choice, load_run
+from gradtrend.ingest.load import Choice, load_runs
 from gradtrend.ingest.merge import TABLE_SCHEMA
 from gradtrend.ingest.reading import ReadOptions
 from gradtrend.model.report import Finding, RunReport
@@ -39,7 +39,7 @@ def shipped_rules() -> tuple[Rule, ...]:
 def read(folder: Path) -> RunLog:
     """The one run of a folder."""
     (run,) = find_runs(str(folder))
-    return load_run(run, ReadOptions(), Choice())
+    return load_runs(run, ReadOptions(), Choice())[0]
 
 
 def judged(log: RunLog, rules: Sequence[Rule] | None = None) -> RunReport:

@@ -23,7 +23,7 @@ PATHS = sorted(path for path in RUNS.rglob("*") if path.name != "expected.toml")
 
 
 def heads(path: Path) -> list[bytes]:
-    """The first bytes of a file as they are and as other programs would store them; b"" where it cannot be opened, as for a folder."""
+    """The first bytes of a file as they are and as other programs would store them; b"" where it cannot be opened."""
     if path.is_dir():
         return [b""]
     head = path.read_bytes()[: 64 * 1024]

@@ -11,7 +11,7 @@ import pytest
 
 from gradtrend.ingest.adapters import ADAPTERS
 from gradtrend.ingest.discover import find_runs
-from gradtrend.ingest.load import Choice, load_run
+from gradtrend.ingest.load import Choice, load_runs
 from gradtrend.ingest.reading import ReadOptions
 from gradtrend.model.runlog import RunLog
 
@@ -28,7 +28,7 @@ def expected(case: Path) -> dict[str, Any]:
 
 
 def load(case: Path) -> RunLog:
-    return load_run(find_runs(str(case))[0], ReadOptions(), Choice())
+    return load_runs(find_runs(str(case))[0], ReadOptions(), Choice())[0]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")

@@ -71,7 +71,7 @@ def test_what_is_no_number_is_left_out_without_a_word(tmp_path: Path, written: s
 def test_the_step_under_its_usual_names(tmp_path: Path, key: str, step: str) -> None:
     reading = read(tmp_path, f'{{"epoch": 1, "{key}": {step}, "grad_norm": 1.0}}\n')
     assert points(reading) == [(7, "1.0")]
-    assert reading.table["metric"].to_list() == ["grad_norm"]
+    assert reading.table["metric"].to_list() == ["epoch", "grad_norm"]
 
 
 def test_the_finest_counter_is_the_step(tmp_path: Path) -> None:

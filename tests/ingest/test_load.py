@@ -12,7 +12,7 @@ import pytest
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.discover import find_runs
-from gradtrend.ingest.load import Choice, load_run
+from gradtrend.ingest.load import Choice, load_runs
 from gradtrend.ingest.reading import ReadOptions
 from gradtrend.model.runlog import RunLog
 
@@ -22,7 +22,7 @@ LIGHTLY = RUNS / "lightly"
 
 def load(path: Path, run_id: str | None = None, **chosen: str) -> RunLog:
     (run,) = find_runs(str(path))
-    return load_run(run, ReadOptions(run_id), Choice(**chosen))
+    return load_runs(run, ReadOptions(run_id), Choice(**chosen))[0]
 
 
 def norms(log: RunLog) -> list[tuple[int, float]]:

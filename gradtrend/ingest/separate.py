@@ -1,0 +1,60 @@
+"""Several runs in one folder: files of one format, side by side, that log the same steps with other values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from gradtrend.ingest.reading import Reading
+from gradtrend.ingest.roles import name_metric
+from gradtrend.model.words import Role
+
+# Event files and stores of one folder are one run by their tools' own rules; loose files of text need not be.
+_ONE_RUN_FORMATS = frozenset({"tensorboard", "mlflow", "wandb", "trackio"})
+# Two files log the same steps when one has this share of the other's; copies and other ranks of one run then agree.
+_SAME_STEPS = 0.5
+_TOLERANCE = 0.05  # other ranks and rounded prints differ by less
+_LEAST_POINTS = 3
+
+
+def separate(readings: Sequence[Reading]) -> list[list[Reading]]:
+    """The readings by run: one list where all may be of one run, else one for each file that is a run of its own.
+
+    Readings of other formats beside several runs cannot be told to belong to one of them: each such format is a run.
+    """
+    groups: dict[tuple[str, str], list[Reading]] = {}
+    for reading in readings:
+        groups.setdefault((reading.format, str(reading.path.parent)), []).append(reading)
+    apart = {key: parts for key, parts in groups.items() if key[0] not in _ONE_RUN_FORMATS and _differ(parts)}
+    if not apart:
+        return [list(readings)]
+    runs = [[reading] for parts in apart.values() for reading in parts]
+    return runs + [parts for key, parts in groups.items() if key not in apart and _norm(parts[0]) is not None]
+
+
+def _differ(parts: Sequence[Reading]) -> bool:
+    """Whether two of the files log the same steps with other values of the gradient norm."""
+    norms = [norm for part in parts if (norm := _norm(part)) is not None]
+    return any(_other_run(a, b) for i, a in enumerate(norms) for b in norms[i + 1 :])
+
+
+def _norm(reading: Reading) -> pl.DataFrame | None:
+    """Step and value of the reading's total gradient norm, or None."""
+    for metric in reading.table["metric"].unique(maintain_order=True):
+        naming = name_metric(metric)
+        if naming.role is Role.GRAD_NORM and naming.layer is None:
+            rows = reading.table.filter(pl.col("metric") == metric).select("step", "value").drop_nulls()
+            return rows.unique("step", keep="last") if rows.height >= _LEAST_POINTS else None
+    return None
+
+
+def _other_run(a: pl.DataFrame, b: pl.DataFrame) -> bool:
+    common = a.join(b, on="step", suffix="_b")
+    if common.height < max(_LEAST_POINTS, _SAME_STEPS * min(a.height, b.height)):
+        return False
+    x, y = common["value"].to_numpy(), common["value_b"].to_numpy()
+    with np.errstate(invalid="ignore"):
+        same = (np.abs(x - y) <= _TOLERANCE * np.maximum(np.abs(x), np.abs(y))) | (~np.isfinite(x) & ~np.isfinite(y))
+    return bool(same.mean() < 1 - _SAME_STEPS)
