@@ -16,8 +16,8 @@ from gradtrend.detect.warmup import early_until, warmup_end
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
 
-# x2 above everything before: what a spike of warm-up must show, since the norm is high anyway when training begins.
-BEYOND_HISTORY = 0.3
+# x3 above everything before: what a spike of warm-up must show, since the norm is high anyway when training begins.
+BEYOND_HISTORY = 0.5
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,16 @@ def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, s
         collapse_step=collapse_step,
         collapse_points=first[1].points if first else 0,
         collapse_metric=first[0] if first else None,
-        came_back=sum(_came_back(s) for s in (*norms, *((loss,) if loss is not None else ()))),
+        came_back=sum(_came_back(s) for s in (*norms, *((loss,) if loss is not None else ())))
+        + _trained_on(log, norms),
     )
+
+
+def _trained_on(log: RunLog, norms: Sequence[Series]) -> int:
+    """How many captured or reported steps were followed by a finite norm."""
+    last = max((int(n.steps[n.finite][-1]) for n in norms if n.finite.any()), default=-1)
+    captured = sum(c.step is not None and not c.finite and c.step < last for c in log.captures)
+    return captured + sum(r.detected and r.batch < last for r in log.overflow_reports)
 
 
 def _came_back(series: Series) -> int:

@@ -31,6 +31,14 @@ class Spike:
     beyond: float
 
 
+def _settled_start(level: FloatArray) -> FloatArray:
+    """The level, but at the very start, where windows are one-sided and a spike fills them, that of the next points."""
+    edge = max(4, len(level) // 20)
+    settled = level.copy()
+    settled[:edge] = np.minimum(level[:edge], level[edge])
+    return settled
+
+
 def find_spikes(y: FloatArray, level: FloatArray) -> tuple[Spike, ...]:
     """Spikes of a curve y (n,) in log10: points above the local level (n,), the rolling median of a tenth of the run.
 
@@ -40,7 +48,7 @@ def find_spikes(y: FloatArray, level: FloatArray) -> tuple[Spike, ...]:
     n = len(y)
     if n < 8:
         return ()
-    excess = y - upper_level(level)
+    excess = y - _settled_start(upper_level(level))
     sigma = max(LEAST_NOISE, spread(excess))
     above = np.flatnonzero(excess > max(SPIKE_DECADES, SPIKE_SIGMAS * sigma))
     spikes = []

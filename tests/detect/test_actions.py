@@ -132,7 +132,8 @@ def variants(log: RunLog) -> Iterator[RunLog]:
 
 def texts(report: RunReport) -> Iterator[str]:
     for found in report.findings:
-        yield found.message
+        if found.name != "stopped-on-nan":  # repeats the log's own words
+            yield found.message
         yield from found.actions
 
 

@@ -100,6 +100,10 @@ TABLE: dict[str, list[Row]] = {
     "recovered_points": [
         Row(log_of(at(ONES, (5, NAN)), at(ONES, (5, NAN))), 2), Row(log_of([*ONES, NAN, NAN]), 0), Row(log_of(ONES), 0),
     ],
+    "late_nonfinite_share": [
+        Row(log_of(at(ONES, *((i, NAN) for i in range(20, 40)))), 20 / 85, near=0.02), Row(log_of(ONES), 0),
+        Row(log_of([*ONES, NAN, NAN, NAN]), 0), Row(log_of(at(ONES, *((i, NAN) for i in range(10)))), 0),
+    ],
     "masked_share": [
         Row(log_of([*ONES, NAN, NAN], [*LOSS, 0.0, 0.0]), 1), Row(log_of([*ONES, NAN, NAN], [*LOSS, 0.0, 1.0]), 0.5),
         Row(log_of(ONES), 0),
