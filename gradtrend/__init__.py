@@ -60,8 +60,8 @@ def analyze(
     source: str = "auto",
     run_id: str | None = None,
     rules_dir: str | PathLike[str] | None = None,
-    select: Iterable[str] = (),
-    ignore: Iterable[str] = (),
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
 ) -> RunReport:
     """Judge the one run at `path`: a run folder, a log file, an MLflow store or a tracking URI.
 
@@ -81,8 +81,8 @@ def analyze(
         source=source,
         run_id=run_id,
         rules_dir=None if rules_dir is None else Path(rules_dir),
-        select=tuple(select),
-        ignore=tuple(ignore),
+        select=tuple(select.split(",") if isinstance(select, str) else select),
+        ignore=tuple(ignore.split(",") if isinstance(ignore, str) else ignore),
     )
     runs, failures = pipeline.analyze_path(fspath(path), options)
     for failure in failures:

@@ -128,6 +128,11 @@ def load_rules(rules_dir: Path | None) -> tuple[Rule, ...]:
     return rule_files.load_rules(rules_dir)
 
 
+def rule_text(rule_id: str, rules_dir: Path | None) -> str:
+    """The file of a rule as it stands, the one of `rules_dir` before the shipped one."""
+    return rule_files.rule_text(rule_id, rules_dir)
+
+
 def source_names() -> tuple[str, ...]:
     """What `--source` takes."""
     return ("auto", *(adapter.name for adapter in ADAPTERS))

@@ -39,7 +39,8 @@ def near(word: str, rules: Sequence[Rule], also: Sequence[str] = ()) -> str:
     """A hint with the ids, names and other accepted words that look like `word`."""
     known = {name.lower(): name for rule in rules for name in (rule.id, rule.name)}
     known |= {name.lower(): name for name in also}
-    close = difflib.get_close_matches(word.lower(), known, n=3)
+    begun = [name for name in known if name.startswith(word.lower())][:3] if word else []
+    close = begun or difflib.get_close_matches(word.lower(), known, n=3)
     if close:
         return f"Did you mean {' or '.join(known[name] for name in close)}?"
     return "`gradtrend rule` lists all rules."

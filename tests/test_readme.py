@@ -32,11 +32,12 @@ def setup_commands() -> list[str]:
 
 
 def gradtrend_calls() -> list[list[str]]:
-    """The words of every gradtrend command in README, up to a pipe or comment."""
+    """The words of every gradtrend command in README, up to a pipe, redirection or comment."""
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     calls = [re.search(r"gradtrend (.*)", line) for line in lines]
     words = [shlex.split(found[1], comments=True) for found in calls if found]
-    return [call[: call.index("|")] if "|" in call else call for call in words]
+    ends = [min((call.index(mark) for mark in "|>" if mark in call), default=len(call)) for call in words]
+    return [call[:end] for call, end in zip(words, ends, strict=True)]
 
 
 def test_two_commands_set_it_up() -> None:

@@ -64,7 +64,8 @@ class Program(click.Group):
             error.show()
             return Exit.USAGE
         except GradtrendError as error:
-            complain(escape(error.message), error.hint and escape(error.hint))
+            lines = "\n".join(map(escape, error.message.split("\n")))
+            complain(lines, error.hint and escape(error.hint))
             return Exit.USAGE if isinstance(error, ConfigError) else Exit.NOT_JUDGED
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:

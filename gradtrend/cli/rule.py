@@ -15,22 +15,28 @@ from gradtrend.selection import near
 
 @click.command(short_help="Explain a rule, or list all rules.")
 @click.argument("name", required=False, metavar="[ID|NAME]")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--format", "format_", type=click.Choice(("text", "json", "toml")), default="text", show_default=True)
 @click.option("--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
 def rule(name: str | None, format_: str, rules_dir: Path | None, debug: bool) -> None:
     """Print what a rule means, its measures and limits and why, what it does not see, and its actions.
 
-    Without an id, list all rules.
+    Without an id, list all rules. `--format toml` prints the rule's file: change a limit in it and put it in a folder
+    that `gradtrend analyze --rules FOLDER` reads.
     """
     from gradtrend import pipeline
 
     rules = pipeline.load_rules(rules_dir)
     if name is None:
+        if format_ == "toml":
+            raise ConfigError("--format toml prints one rule", "Name it: gradtrend rule GT101 --format toml")
         table = [rule_to_dict(one) for one in rules]
         emit(strict_json(table) if format_ == "json" else rule_table(rules, stdout_style()))
         return
     found = next((one for one in rules if name.upper() in (one.id.upper(), one.name.upper())), None)
     if found is None:
         raise ConfigError(f"no rule {name!r}", near(name, rules))
-    emit(strict_json(rule_to_dict(found)) if format_ == "json" else rule_page(found, stdout_style()))
+    if format_ == "toml":
+        emit(pipeline.rule_text(found.id, rules_dir))
+    else:
+        emit(strict_json(rule_to_dict(found)) if format_ == "json" else rule_page(found, stdout_style()))

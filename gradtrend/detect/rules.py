@@ -51,6 +51,16 @@ def _shipped(folder: Path) -> tuple[dict[str, Rule], tuple[str, ...]]:
     return _read_folder(folder, problems), tuple(problems)
 
 
+def rule_text(rule_id: str, extra: Path | None = None) -> str:
+    """The file that defines a rule, as it stands. Raises ConfigError where none does."""
+    for folder in (extra, builtin_folder()):
+        for file in sorted(folder.glob("*.toml")) if folder is not None else ():
+            text = file.read_text(encoding="utf-8")
+            if tomllib.loads(text).get("id") == rule_id:
+                return text
+    raise ConfigError(f"no file defines the rule {rule_id}")
+
+
 def _read_folder(folder: Path, problems: list[str]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     files: dict[str, str] = {}
