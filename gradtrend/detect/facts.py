@@ -81,6 +81,12 @@ def clipping_on(case: Case) -> bool | None:
     return None if clip is None else clip > 0
 
 
+def _clips_above_baseline(case: Case) -> bool:
+    """Whether the norm may rise above its baseline before it is clipped."""
+    clip, shape = case.run.log.settings.gradient_clip, case.shape
+    return clip is not None and shape is not None and clip > 10**shape.baseline
+
+
 def clipping_off(case: Case) -> bool | None:
     """Whether it is known not to have been."""
     on = clipping_on(case)
@@ -115,7 +121,7 @@ EVIDENCE: Mapping[str, Callable[[Case], bool | None]] = {
 }
 # Circumstances: an action that they do not fit is dropped, one that they fit keeps its place.
 CIRCUMSTANCES: Mapping[str, Callable[[Case], bool | None]] = {
-    "clipping_on": clipping_on,
+    "clips_above_baseline": _clips_above_baseline,
     "clipping_unknown": lambda case: clipping_on(case) is None,
     "precision_unknown": lambda case: low_precision(case) is None,
     "in_full_precision": lambda case: _precision_has(case, "32", "float32") is True,
