@@ -1,0 +1,139 @@
+"""The logs that speed is measured on, made from a fixed seed: `python -m tests.benchmarks.inputs FOLDER`.
+
+All are healthy runs of the kind that the format's own library writes, but for some NaN at the end of the JSON lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gradtrend.ingest.tfrecord import masked_crc
+
+SEED = 20
+START = 1_760_000_000.0  # seconds since the epoch
+
+Floats = npt.NDArray[np.float64]
+
+
+def norms(points: int, seed: int = SEED) -> Floats:
+    """(points,) a gradient norm as a healthy run has it: heavy-tailed, falling a little."""
+    rng = np.random.default_rng(seed)
+    return np.exp(rng.normal(0.0, 0.3, points) - np.linspace(0.0, 1.0, points))
+
+
+def losses(points: int, seed: int = SEED) -> Floats:
+    """(points,) a loss that falls and levels out."""
+    rng = np.random.default_rng(seed + 1)
+    return 2.0 + 8.0 * np.exp(-6.0 * np.arange(points) / points) + rng.normal(0.0, 0.05, points)
+
+
+def event_file(path: Path, steps: int = 200_000) -> None:
+    """A TensorBoard event file: five tags at each step, 51 MB and 1,000,000 scalars for 200,000 steps."""
+    tags = {
+        "train/loss": losses(steps),
+        "train/grad_norm": norms(steps),
+        "train/learning_rate": np.linspace(1e-3, 1e-5, steps),
+        "train/samples_per_second": 900.0 + norms(steps, 5),
+        "train/epoch": np.arange(steps) / 1000,
+    }
+    with path.open("wb") as file:
+        file.write(_record(b"\x09" + struct.pack("<d", START) + b"\x1a\x0dbrain.Event:2"))
+        for step in range(steps):
+            for tag, values in tags.items():
+                file.write(_record(_event(tag, step, float(values[step]))))
+
+
+def _event(tag: str, step: int, value: float) -> bytes:
+    name = tag.encode()
+    scalar = b"\x0a" + bytes([len(name)]) + name + b"\x15" + struct.pack("<f", value)
+    summary = b"\x0a" + bytes([len(scalar)]) + scalar
+    time = struct.pack("<d", START + 0.25 * step)
+    return b"\x09" + time + b"\x10" + _varint(step) + b"\x2a" + bytes([len(summary)]) + summary
+
+
+def _varint(number: int) -> bytes:
+    parts = []
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def _record(data: bytes) -> bytes:
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
+
+
+def json_rows(steps: int, seed: int = SEED) -> Iterator[str]:
+    """Lines of a metrics.jsonl of 185 bytes; the gradient norm of the last three is NaN."""
+    loss, norm = losses(steps, seed), norms(steps, seed)
+    norm[-3:] = np.nan
+    for step in range(steps):
+        row = {
+            "step": step,
+            "train_loss": loss[step],
+            "gradient_norm": norm[step],
+            "lr": 1e-3 * (1 - step / steps),
+            "loss_scale": 65536.0,
+            "samples_per_second": round(900 + norm[(step + 4) % (steps - 3)], 2),
+            "timestamp": round(START + 0.25 * step, 2),
+        }
+        yield json.dumps(row) + "\n"
+
+
+def json_lines(path: Path, steps: int = 200_000) -> None:
+    """A metrics.jsonl of 200,000 rows."""
+    with path.open("w") as file:
+        file.writelines(json_rows(steps))
+
+
+def long_json_lines(path: Path, megabytes: int = 2000) -> None:
+    """A metrics.jsonl of 2 GB."""
+    lines = list(json_rows(500_000))
+    with path.open("w") as file:
+        size = 0
+        for start in range(0, 1 << 40, len(lines)):
+            size += file.write("".join(line.replace('"step": ', f'"step": {1 + start // len(lines)}', 1) for line in lines))
+            if size > megabytes * 1_000_000:
+                return
+
+
+def layer_rows(path: Path, layers: int = 300, steps: int = 10_000) -> None:
+    """A metrics.jsonl with the norm of each of 300 layers in each of 10,000 rows."""
+    total, loss = norms(steps), losses(steps)
+    parts = np.round(np.stack([norms(steps, seed) for seed in range(layers)]) / layers**0.5, 6)
+    with path.open("w") as file:
+        for step in range(steps):
+            row = {"step": step, "loss": loss[step], "grad_norm": total[step]}
+            row |= {f"grad_norm/layers.{i}.weight": value for i, value in enumerate(parts[:, step].tolist())}
+            file.write(json.dumps(row) + "\n")
+
+
+def run_folders(path: Path, runs: int = 1000, steps: int = 1000) -> None:
+    """A folder of 1,000 runs with a metrics.jsonl of 1,000 rows each."""
+    for run in range(runs):
+        folder = path / f"run{run:04d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "metrics.jsonl").write_text("".join(json_rows(steps, run)))
+
+
+def small(path: Path) -> None:
+    """A metrics.jsonl of ten rows, for the start-up."""
+    path.write_text("".join(json_rows(10)))
+
+
+INPUTS: dict[str, Callable[[Path], None]] = {
+    "events.out.tfevents.1760000000.bench": event_file,
+    "metrics.jsonl": json_lines,
+    "long.jsonl": long_json_lines,
+    "layers.jsonl": layer_rows,
+    "runs": run_folders,
+    "small.jsonl": small,
+}
