@@ -8,10 +8,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import polars as pl
+
 from gradtrend.errors import InputError
+from gradtrend.ingest.json_chunks import ChunkReader
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
-from gradtrend.ingest.rows import NOT_METRICS, Column, add_row, flatten, number, step_of, table_of, whole
+from gradtrend.ingest.rows import (
+    NOT_METRICS,
+    Column,
+    add_row,
+    flatten,
+    number,
+    points_of,
+    step_of,
+    whole,
+    without_nulls,
+)
 from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream, whole_lines
 from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
@@ -61,26 +74,39 @@ def read_stdin(stream: BinaryIO) -> Sequence[Reading]:
 
 
 def _read(stream: BinaryIO, path: Path) -> Reading:
-    columns: dict[str, Column] = {}
     lost: list[Skipped] = []  # lines too long, and what lies behind damage in a compressed file
     bad: list[Skipped] = []
-    rows = 0
+    reader = ChunkReader()
+    parts: list[pl.DataFrame] = []
     for first, chunk in whole_lines(stream, lost):
-        for line, raw in enumerate(chunk.split(b"\n"), start=first):
-            text = raw.strip(b" \t\r\0")  # zeros stand where a machine went down before it had written
-            if not text:
-                continue
-            row = _row(text)
-            if row is None:
-                cut = not chunk.endswith(b"\n") and chunk.endswith(raw)
-                bad.append(Skipped("truncated" if cut else "not a JSON object", line=line))
-                continue
-            rows += 1
-            add_row(columns, row, _step(row), line)
-    if not rows:
+        points = reader.points(chunk, first)
+        if points is None:
+            points = read_rows(chunk, first, bad)
+        if points is not None:
+            parts.append(points)
+    if not parts:
         raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
+    table = without_nulls(pl.concat(parts))
     skipped = (*bad, *lost)
-    return Reading("jsonl", path, table_of(columns), skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
+    return Reading("jsonl", path, table, skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
+
+
+def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> pl.DataFrame | None:
+    """The points of a chunk read row by row, None where no line is an object; what is none is added to `bad`."""
+    columns: dict[str, Column] = {}
+    rows = 0
+    for line, raw in enumerate(chunk.split(b"\n"), start=first_line):
+        text = raw.strip(b" \t\r\0")  # zeros stand where a machine went down before it had written
+        if not text:
+            continue
+        row = _row(text)
+        if row is None:
+            cut = not chunk.endswith(b"\n") and chunk.endswith(raw)
+            bad.append(Skipped("truncated" if cut else "not a JSON object", line=line))
+            continue
+        rows += 1
+        add_row(columns, row, _step(row), line)
+    return points_of(columns) if rows else None
 
 
 def _step(row: dict[str, Any]) -> int | None:

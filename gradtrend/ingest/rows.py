@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from gradtrend.ingest.reading import READING_SCHEMA
@@ -18,6 +17,8 @@ STEP_KEYS = (
     "steps", "iteration", "iter", "it", "num_updates", "update", "batch", "i", "n_iter", "global_iter", "train_steps",
     "completed_steps", "current_steps",
 )  # fmt: skip
+EARLIEST_TIME = 1e8  # seconds, in 1973: smaller numbers count from the start of the run
+FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, so these are milliseconds, as MLflow and JavaScript write
 TIME_KEYS = ("timestamp", "_timestamp", "time", "wall_time", "_runtime")
 NOT_METRICS = frozenset({*STEP_KEYS, *TIME_KEYS, "current_epoch", "seed", "rank", "pid", "version"})
 # Spellings of a non-finite number in text, as C, C++, Python, Java, JavaScript and Windows print them.
@@ -111,8 +112,8 @@ def time_of(row: Mapping[str, Any]) -> float | None:
     """Seconds since the epoch where the row gives them as a number of that size."""
     for key in TIME_KEYS:
         value = row.get(key)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 1e8:
-            return value / 1000 if value > 1e11 else float(value)  # milliseconds, as MLflow and JavaScript write
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > EARLIEST_TIME:
+            return value / 1000 if value > FIRST_MILLISECONDS else float(value)
     return None
 
 
@@ -135,40 +136,43 @@ def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None
 
 
 def table_of(columns: Mapping[str, Column]) -> pl.DataFrame:
-    """The reading's table. A logged null becomes NaN where that is what it stands for, else it is left out.
+    """The reading's table. A logged null becomes NaN where that is what it stands for, else it is left out."""
+    return without_nulls(points_of(columns))
+
+
+def points_of(columns: Mapping[str, Column]) -> pl.DataFrame:
+    """The table of all points, one metric after another; a value is null where null was logged."""
+    frames = [_column_frame(name, column) for name, column in columns.items()]
+    return pl.concat(frames) if frames else pl.DataFrame(schema=READING_SCHEMA)
+
+
+def _column_frame(name: str, column: Column) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "metric": pl.Series([name], dtype=pl.String).new_from_index(0, len(column.values)),
+            "step": pl.Series(column.steps, dtype=pl.Int64),
+            "value": pl.Series(column.values, dtype=pl.Float64),
+            "time": pl.Series(column.times, dtype=pl.Float64),
+            "line": pl.Series(column.lines, dtype=pl.Int64),
+        }
+    )
+
+
+def without_nulls(points: pl.DataFrame) -> pl.DataFrame:
+    """The table with each logged null turned into NaN or left out.
 
     Writers of strict JSON (orjson, JavaScript) print NaN as null; others print null for "not measured on this row".
     Nulls that come only after the last number, or are fewer than the numbers, stand for NaN; a metric that is null most
     of the time and comes back was simply not measured then.
     """
-    frames = [_column_frame(name, column) for name, column in columns.items()]
-    frames = [frame for frame in frames if frame.height]
-    return pl.concat(frames) if frames else pl.DataFrame(schema=READING_SCHEMA)
-
-
-def _column_frame(name: str, column: Column) -> pl.DataFrame:
-    values = np.array(column.values, dtype=np.float64)
-    keep = np.ones(len(values), dtype=bool)
-    if column.nulls and not _null_is_nan(column.values, column.nulls):
-        keep = np.array([value is not None for value in column.values])
-    frame = pl.DataFrame(
-        {
-            "metric": pl.Series([name], dtype=pl.String).new_from_index(0, len(values)),
-            "step": pl.Series(column.steps, dtype=pl.Int64),
-            "value": pl.Series(values, dtype=pl.Float64),
-            "time": pl.Series(column.times, dtype=pl.Float64),
-            "line": pl.Series(column.lines, dtype=pl.Int64),
-        }
-    )
-    return frame if keep.all() else frame.filter(pl.Series(keep))
-
-
-def _null_is_nan(values: list[float | None], nulls: int) -> bool:
-    if nulls == len(values):
-        return False
-    last_number = max(i for i, value in enumerate(values) if value is not None)
-    only_after = nulls == len(values) - 1 - last_number
-    return only_after or nulls < len(values) - nulls
+    value = pl.col("value")
+    if not points["value"].null_count():
+        return points
+    numbers, nulls = value.count(), value.null_count()
+    at_the_end = value.is_null().reverse().cum_min().sum()
+    is_nan = (numbers > 0) & ((nulls == at_the_end) | (nulls < numbers))
+    filled = pl.when(value.is_null() & is_nan.over("metric")).then(math.nan).otherwise(value)
+    return points.with_columns(filled.alias("value")).drop_nulls("value")
 
 
 def rows_table(rows: Iterable[tuple[int | None, Mapping[str, Any]]]) -> pl.DataFrame:

@@ -5,7 +5,6 @@ All are healthy runs of the kind that the format's own library writes, but for s
 
 from __future__ import annotations
 
-import argparse
 import json
 import struct
 from collections.abc import Callable, Iterator
@@ -100,7 +99,9 @@ def long_json_lines(path: Path, megabytes: int = 2000) -> None:
     with path.open("w") as file:
         size = 0
         for start in range(0, 1 << 40, len(lines)):
-            size += file.write("".join(line.replace('"step": ', f'"step": {1 + start // len(lines)}', 1) for line in lines))
+            size += file.write(
+                "".join(line.replace('"step": ', f'"step": {1 + start // len(lines)}', 1) for line in lines)
+            )
             if size > megabytes * 1_000_000:
                 return
 

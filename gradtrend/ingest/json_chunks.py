@@ -1,0 +1,199 @@
+"""Chunks of JSON lines -> points, a whole chunk at a time: many times as fast as one row after another.
+
+polars parses the chunk, and its parser is strict: a line or a number that is no JSON is an error, not a guess. What it
+does not say is told by counting: where as many cells are filled as there are keys in the text, no key was unknown,
+repeated or null; where as many cells hold a stand-in as NaNs were replaced, each NaN stood for a number. A chunk that
+does not add up is refused, to be read row by row. Either way the result is the same.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+
+import polars as pl
+
+from gradtrend.ingest.rows import EARLIEST_TIME, FIRST_MILLISECONDS, NOT_METRICS, STEP_KEYS, TIME_KEYS
+
+# Below this the fixed costs outweigh the rows'.
+LEAST_BYTES = 16 * 1024
+# After so many refusals in a row the log is of a kind that has to be read row by row: trying costs half as much again.
+MOST_REFUSALS = 3
+# JSON has no NaN; the parser is given these numbers instead.
+_STAND_INS = (
+    (b"NaN", b"1.0278641529385067e+308", math.nan),
+    (b"-Infinity", b"1.0278641529385069e+308", -math.inf),
+    (b"Infinity", b"1.0278641529385071e+308", math.inf),
+)
+_EXACT_INTEGERS = 1 << 53  # beyond these a float no longer holds every integer
+_COUNTERS = (*STEP_KEYS, "epoch")
+_INTEGERS = frozenset({*_COUNTERS, *TIME_KEYS})
+_INDEX = ("\0line", "\0step", "\0time")  # no metric is called so
+# Text that `rows.parse_number` may take for a number.
+_NUMBER_LIKE = (
+    r"(?i)^[\s\x1c-\x1f]*[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|nan(?:\(ind\))?|inf(?:inity)?"
+    r"|1\.#(?:ind|inf|qnan))[\s\x1c-\x1f]*$"
+)
+
+
+class _RefusedError(Exception):
+    """The chunk is not as simple as it must be."""
+
+
+class ChunkReader:
+    """Reads the chunks of one log. The columns that it has are remembered from one chunk to the next."""
+
+    def __init__(self) -> None:
+        self._schema: dict[str, pl.DataType] = {}
+        self._refusals = 0
+
+    def points(self, chunk: bytes, first_line: int) -> pl.DataFrame | None:
+        """The points of a chunk of whole lines, all of them rows of metrics; None where it must be read row by row.
+
+        The table has the columns of a reading, one metric after another; a value is null where null was logged.
+        """
+        if len(chunk) < LEAST_BYTES or self._refusals >= MOST_REFUSALS:
+            return None
+        try:
+            points = self._points(chunk, first_line)
+        except (_RefusedError, pl.exceptions.PolarsError):
+            self._schema = {}
+            self._refusals += 1
+            return None
+        self._refusals = 0
+        return points
+
+    def _points(self, chunk: bytes, first_line: int) -> pl.DataFrame:
+        rows, keys = _row_count(chunk), chunk.count(b'":')
+        text, replaced = _without_nonfinite(chunk)
+        table = self._parsed(text, rows, keys)
+        whole = keys == rows * table.width  # each row has each column: a null in the table is one in the text
+        _check_texts(table, whole)
+        if replaced:
+            table = _with_nonfinite(table, replaced)
+        metrics = [name for name, dtype in table.schema.items() if _is_metric(name, dtype)]
+        line = pl.int_range(first_line, first_line + rows, dtype=pl.Int64).alias("\0line")
+        wide = table.select(line, _step(table), _time(table), *map(pl.col, metrics))
+        names = _as_logged(table.select(metrics), chunk, whole)
+        long = wide.unpivot(names, index=_INDEX, variable_name="metric", value_name="value")
+        value = pl.col("value").cast(pl.Float64)
+        long = long.select("metric", step="\0step", value=value, time="\0time", line="\0line")
+        return long if whole else long.drop_nulls("value")
+
+    def _parsed(self, text: bytes, rows: int, keys: int) -> pl.DataFrame:
+        """The chunk as a table, by the columns known so far or else with its own."""
+        for last_try in (not self._schema, True):
+            if last_try:
+                self._learn(text)
+            try:
+                table = pl.read_ndjson(io.BytesIO(text), schema=self._schema)
+            except pl.exceptions.ComputeError:
+                continue
+            cells = rows * table.width
+            filled = cells - sum(table.null_count().row(0))
+            if table.height == rows and (keys == filled or keys == cells == filled + text.count(b"null")):
+                return table
+        raise _RefusedError
+
+    def _learn(self, text: bytes) -> None:
+        for name, dtype in pl.read_ndjson(io.BytesIO(text), infer_schema_length=None).schema.items():
+            known = self._schema.get(name, pl.Null())
+            self._schema[name] = _joined(known, pl.Float64() if name not in _INTEGERS and dtype.is_integer() else dtype)
+
+
+def _row_count(chunk: bytes) -> int:
+    """The lines of a chunk without lists and with one `{` a line; else it is refused."""
+    rows = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
+    if b"[" in chunk or chunk.count(b"{") != rows:
+        raise _RefusedError
+    return rows
+
+
+def _joined(known: pl.DataType, found: pl.DataType) -> pl.DataType:
+    """The type that holds what two chunks have in one column."""
+    if found == known or found == pl.Null:
+        return known
+    if known == pl.Null and found in (pl.Int64, pl.Float64, pl.String, pl.Boolean):
+        return found
+    if {known, found} == {pl.Int64(), pl.Float64()}:
+        return pl.Float64()
+    raise _RefusedError
+
+
+def _is_metric(name: str, dtype: pl.DataType) -> bool:
+    return dtype in (pl.Float64, pl.Null) and name.lower() not in NOT_METRICS
+
+
+def _without_nonfinite(chunk: bytes) -> tuple[bytes, int]:
+    """The chunk with stand-ins for NaN and infinities, and how many."""
+    replaced = 0
+    for word, stand_in, _ in _STAND_INS:
+        if word.strip(b"-")[:1] in chunk and word in chunk:  # looking for one byte is many times as fast
+            for before in (b": ", b":"):
+                replaced += chunk.count(before + word)
+                chunk = chunk.replace(before + word, before + stand_in)
+    return chunk, replaced
+
+
+def _with_nonfinite(table: pl.DataFrame, replaced: int) -> pl.DataFrame:
+    """The table with its stand-ins turned back; refused where there are not as many as replaced words."""
+    values = {float(stand_in): value for _, stand_in, value in _STAND_INS}
+    numbers = pl.selectors.float()
+    if sum(table.select(numbers.is_in(list(values)).sum()).row(0)) != replaced:
+        raise _RefusedError
+    return table.with_columns(numbers.replace(values))
+
+
+def _check_texts(table: pl.DataFrame, whole: bool) -> None:
+    """Refuse text that may be a number, and logged nulls among text and truth values."""
+    for column in table:
+        if column.dtype == pl.String and column.str.contains(_NUMBER_LIKE).any():
+            raise _RefusedError
+        if whole and column.dtype in (pl.String, pl.Boolean) and column.null_count():
+            raise _RefusedError
+
+
+def _step(table: pl.DataFrame) -> pl.Expr:
+    """The first counter of each row that is a whole number, as `rows.step_of` has it; then the epoch if an integer."""
+    steps = []
+    for key in (key for key in _COUNTERS if key in table.columns):
+        counter, dtype = pl.col(key), table.schema[key]
+        if dtype == pl.Int64:
+            steps.append(counter)
+        elif dtype == pl.Float64 and key == "epoch":
+            if table.select(pl.coalesce(*steps, pl.lit(None)).is_null().any()).item():
+                raise _RefusedError  # 1 and 1.0 are told apart there
+        elif dtype == pl.Float64:
+            if (table[key].abs() >= _EXACT_INTEGERS).any():
+                raise _RefusedError
+            steps.append(pl.when(counter == counter.floor()).then(counter).cast(pl.Int64, strict=False))
+    return pl.coalesce(*steps, pl.lit(None, dtype=pl.Int64)).alias("\0step")
+
+
+def _time(table: pl.DataFrame) -> pl.Expr:
+    """Seconds since the epoch, as `rows.time_of` has them."""
+    times = []
+    for key in (key for key in TIME_KEYS if key in table.columns and table.schema[key].is_numeric()):
+        if table.schema[key] == pl.Int64 and (table[key].abs() >= _EXACT_INTEGERS).any():
+            raise _RefusedError
+        time = pl.col(key).cast(pl.Float64)
+        seconds = pl.when(time > FIRST_MILLISECONDS).then(time / 1000).otherwise(time)
+        times.append(pl.when((time > EARLIEST_TIME) & time.is_not_nan()).then(seconds))
+    return pl.coalesce(*times, pl.lit(None, dtype=pl.Float64)).alias("\0time")
+
+
+def _as_logged(metrics: pl.DataFrame, chunk: bytes, whole: bool) -> list[str]:
+    """The names of the metrics that have points, in the order in which the text first mentions them.
+
+    `whole` says that each row mentions all.
+    """
+    first_rows: dict[int, set[str]] = {}
+    first = [0] * metrics.width if whole else metrics.select(pl.all().is_not_null().arg_max()).row(0)
+    for name, row in zip(metrics.columns, first, strict=True):
+        first_rows.setdefault(row or 0, set()).add(name)
+    names: list[str] = []
+    for row in sorted(first_rows):
+        line = json.loads(chunk.split(b"\n", row + 1)[row])
+        names += [name for name in line if name in first_rows[row]]
+    return names
