@@ -12,6 +12,7 @@ import io
 import json
 import math
 
+import numpy as np
 import polars as pl
 
 from gradtrend.ingest.rows import EARLIEST_TIME, FIRST_MILLISECONDS, NOT_METRICS, STEP_KEYS, TIME_KEYS
@@ -30,6 +31,7 @@ _EXACT_INTEGERS = 1 << 53  # beyond these a float no longer holds every integer
 _COUNTERS = (*STEP_KEYS, "epoch")
 _INTEGERS = frozenset({*_COUNTERS, *TIME_KEYS})
 _INDEX = ("\0line", "\0step", "\0time")  # no metric is called so
+_NEWLINE, _SPACE, _QUOTE, _COLON, _BRACE = b'\n ":{'
 # Text that `rows.parse_number` may take for a number.
 _NUMBER_LIKE = (
     r"(?i)^[\s\x1c-\x1f]*[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|nan(?:\(ind\))?|inf(?:inity)?"
@@ -65,7 +67,7 @@ class ChunkReader:
         return points
 
     def _points(self, chunk: bytes, first_line: int) -> pl.DataFrame:
-        rows, keys = _row_count(chunk), chunk.count(b'":')
+        rows, keys = _rows_and_keys(chunk)
         text, replaced = _without_nonfinite(chunk)
         table = self._parsed(text, rows, keys)
         whole = keys == rows * table.width  # each row has each column: a null in the table is one in the text
@@ -102,12 +104,15 @@ class ChunkReader:
             self._schema[name] = _joined(known, pl.Float64() if name not in _INTEGERS and dtype.is_integer() else dtype)
 
 
-def _row_count(chunk: bytes) -> int:
-    """The lines of a chunk without lists and with one `{` a line; else it is refused."""
-    rows = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
-    if b"[" in chunk or chunk.count(b"{") != rows:
+def _rows_and_keys(chunk: bytes) -> tuple[int, int]:
+    """The lines of a chunk and the keys on them, if there is one `{` a line, no list, and no space before a colon."""
+    characters = np.frombuffer(chunk, np.uint8)
+    rows = int(np.count_nonzero(characters == _NEWLINE)) + (not chunk.endswith(b"\n"))
+    braces = int(np.count_nonzero(characters == _BRACE))
+    before_colon = characters[:-1][characters[1:] == _COLON]
+    if braces != rows or b"[" in chunk or (before_colon <= _SPACE).any():
         raise _RefusedError
-    return rows
+    return rows, int(np.count_nonzero(before_colon == _QUOTE))
 
 
 def _joined(known: pl.DataType, found: pl.DataType) -> pl.DataType:
@@ -122,7 +127,7 @@ def _joined(known: pl.DataType, found: pl.DataType) -> pl.DataType:
 
 
 def _is_metric(name: str, dtype: pl.DataType) -> bool:
-    return dtype in (pl.Float64, pl.Null) and name.lower() not in NOT_METRICS
+    return dtype in (pl.Float64, pl.Int64, pl.Null) and name.lower() not in NOT_METRICS
 
 
 def _without_nonfinite(chunk: bytes) -> tuple[bytes, int]:
