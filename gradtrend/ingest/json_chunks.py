@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -162,30 +163,33 @@ def _check_texts(table: pl.DataFrame, whole: bool) -> None:
 def _step(table: pl.DataFrame) -> pl.Expr:
     """The first counter of each row that is a whole number, as `rows.step_of` has it; then the epoch if an integer."""
     steps = []
-    for key in (key for key in _COUNTERS if key in table.columns):
-        counter, dtype = pl.col(key), table.schema[key]
-        if dtype == pl.Int64:
+    for key in _number_columns(table, _COUNTERS):
+        counter = pl.col(key)
+        if table.schema[key] == pl.Int64:
             steps.append(counter)
-        elif dtype == pl.Float64 and key == "epoch":
-            if table.select(pl.coalesce(*steps, pl.lit(None)).is_null().any()).item():
-                raise _RefusedError  # 1 and 1.0 are told apart there
-        elif dtype == pl.Float64:
-            if (table[key].abs() >= _EXACT_INTEGERS).any():
-                raise _RefusedError
-            steps.append(pl.when(counter == counter.floor()).then(counter).cast(pl.Int64, strict=False))
+        elif key != "epoch":
+            steps.append(pl.when(counter == counter.floor()).then(counter).cast(pl.Int64))
+        elif table.select(pl.coalesce(*steps, pl.lit(None)).is_null().any()).item():
+            raise _RefusedError  # 1 and 1.0 are told apart there
     return pl.coalesce(*steps, pl.lit(None, dtype=pl.Int64)).alias("\0step")
 
 
 def _time(table: pl.DataFrame) -> pl.Expr:
     """Seconds since the epoch, as `rows.time_of` has them."""
     times = []
-    for key in (key for key in TIME_KEYS if key in table.columns and table.schema[key].is_numeric()):
-        if table.schema[key] == pl.Int64 and (table[key].abs() >= _EXACT_INTEGERS).any():
-            raise _RefusedError
+    for key in _number_columns(table, TIME_KEYS):
         time = pl.col(key).cast(pl.Float64)
         seconds = pl.when(time > FIRST_MILLISECONDS).then(time / 1000).otherwise(time)
-        times.append(pl.when((time > EARLIEST_TIME) & time.is_not_nan()).then(seconds))
+        times.append(pl.when(time > EARLIEST_TIME).then(seconds))
     return pl.coalesce(*times, pl.lit(None, dtype=pl.Float64)).alias("\0time")
+
+
+def _number_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+    """Those of the columns that hold numbers; refused where one is NaN or too large for a float to hold it exactly."""
+    names = [key for key in keys if key in table.columns and table.schema[key].is_numeric()]
+    if not all(table[name].is_between(-_EXACT_INTEGERS, _EXACT_INTEGERS).all() for name in names):
+        raise _RefusedError
+    return names
 
 
 def _as_logged(metrics: pl.DataFrame, chunk: bytes, whole: bool) -> list[str]:
