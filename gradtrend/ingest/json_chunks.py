@@ -187,7 +187,7 @@ def _time(table: pl.DataFrame) -> pl.Expr:
 def _number_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     """Those of the columns that hold numbers; refused where one is NaN or too large for a float to hold it exactly."""
     names = [key for key in keys if key in table.columns and table.schema[key].is_numeric()]
-    if not all(table[name].is_between(-_EXACT_INTEGERS, _EXACT_INTEGERS).all() for name in names):
+    if not all(table[name].is_between(-_EXACT_INTEGERS, _EXACT_INTEGERS, "none").all() for name in names):
         raise _RefusedError
     return names
 
