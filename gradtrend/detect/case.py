@@ -155,7 +155,7 @@ def run_case(log: RunLog) -> RunCase:
     losses = by_role[Role.LOSS]
     loss = pick_loss(losses)
     scales = by_role[Role.LOSS_SCALE]
-    scaled = bool(scales) or ("16" in (log.settings.precision or "") and "bf16" not in (log.settings.precision or ""))
+    scaled = bool(scales) or bool(log.settings.in_float16)
     state = nonfinite_state(log, norms, loss, scaled)
     for norm in norms:
         loss = without_masked(loss, norm) if loss is not None else None

@@ -64,15 +64,9 @@ def lr_just_switched(case: Case) -> bool | None:
     return bool(len(near) > 1 and (near[1:] / near[:-1]).max() >= _SWITCH_FACTOR) and not lr_warming_up(case)
 
 
-def _precision_has(case: Case, *words: str) -> bool | None:
-    precision = case.run.log.settings.precision
-    return None if precision is None else any(word in precision.lower() for word in words)
-
-
 def low_precision(case: Case) -> bool | None:
     """Whether the run used float16."""
-    is_16 = _precision_has(case, "16", "half")
-    return is_16 and not _precision_has(case, "bf16", "bfloat16")
+    return case.run.log.settings.in_float16
 
 
 def clipping_on(case: Case) -> bool | None:
@@ -104,8 +98,16 @@ def has_overflow_report(case: Case) -> bool:
 
 
 def fails_at_once(case: Case) -> bool:
-    """Whether it went wrong at the first logged step, so that no checkpoint lies before it."""
-    step = case.run.nonfinite.collapse_step if case.run.nonfinite.collapsed else _moment(case)
+    """Whether it became non-finite at the first logged step, so that no checkpoint lies before it."""
+    return _at_start(case, case.run.nonfinite.collapse_step)
+
+
+def rises_at_once(case: Case) -> bool:
+    """Whether the change began at the first logged step."""
+    return _at_start(case, _moment(case))
+
+
+def _at_start(case: Case, step: int | None) -> bool:
     first = min((int(norm.steps[0]) for norm in case.run.norms if len(norm)), default=0)
     return step is not None and step <= first <= _FIRST_STEPS
 
@@ -124,11 +126,12 @@ CIRCUMSTANCES: Mapping[str, Callable[[Case], bool | None]] = {
     "clips_above_baseline": _clips_above_baseline,
     "clipping_unknown": lambda case: clipping_on(case) is None,
     "precision_unknown": lambda case: low_precision(case) is None,
-    "in_full_precision": lambda case: _precision_has(case, "32", "float32") is True,
     "no_capture": lambda case: not has_capture(case),
     "no_overflow_report": lambda case: not has_overflow_report(case) and not has_capture(case),
     "no_lr": lambda case: case.run.lr is None,
     "no_layers": lambda case: not case.run.layers,
+    "rises_at_once": rises_at_once,
+    "rises_later": lambda case: not rises_at_once(case),
     "fails_at_once": fails_at_once,
     "fails_later": lambda case: not fails_at_once(case),
 }
@@ -140,7 +143,7 @@ TEMPLATE_NAMES = frozenset(
         "details", "lr", "lr_peak", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
         "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
-        "risen_to", "loss_low",
+        "risen_to", "loss_flat",
     }
 )  # fmt: skip
 
@@ -182,12 +185,11 @@ def template_values(case: Case, note: Note | None = None) -> dict[str, object]:
 
 
 def _loss_when_low(case: Case, loss: Series) -> float | None:
-    """The loss when the norm had done half of its fall."""
+    """The loss when the norm had done half of its fall, or at the start where it hardly fell."""
     shape = case.shape
     assert shape is not None
-    if shape.fall.held_from >= shape.points:
-        return None
-    values = loss.between(*case.since(shape.fall.held_from))
+    fell = shape.fall.decades > 1 and shape.fall.held_from < shape.points
+    values = loss.between(*case.since(shape.fall.held_from if fell else 0))
     values = values[np.isfinite(values)]
     return float(np.median(values)) if len(values) else None
 
@@ -218,5 +220,5 @@ def _shape_values(case: Case) -> dict[str, object]:
     if loss is not None and loss.finite.any():
         finite = loss.values[loss.finite]
         values |= {"loss_before": float(np.median(finite[:3])), "loss_after": float(np.median(finite[-3:]))}
-        values["loss_low"] = _loss_when_low(case, loss)
+        values["loss_flat"] = _loss_when_low(case, loss)
     return values

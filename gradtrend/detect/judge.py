@@ -140,7 +140,7 @@ def _nonfinite(state: NonFiniteState, judged: Iterable[Judged]) -> NonFinite | N
         order=order_of(state),
         cause=cause_of(state, bool(exploding)),
         forward_first_step=state.forward_first,
-        lead_steps=None if onset is None or first is None else first - onset,
+        lead_steps=None if onset is None or first is None or first < onset else first - onset,
         recovered=not state.collapsed and state.came_back > 0,
         grad_count=state.grad_count,
         loss_count=state.loss_count,

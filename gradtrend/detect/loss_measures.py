@@ -121,6 +121,6 @@ MEASURES: Mapping[str, tuple[Callable[[Case], float | None], str, str, str]] = {
         loss_rise_after_lr_jump,
         "share",
         "loss gained at a jump of the rate",
-        "no jump to see",
+        "no learning rate, or fewer than 8 points",
     ),
 }

@@ -66,11 +66,6 @@ def rise_over_noise(case: Case) -> float | None:
     return None if case.shape is None else case.shape.rise.decades / case.shape.noise
 
 
-def points_risen(case: Case) -> float | None:
-    """How many points the rise has lasted, with the non-finite points that end the log: they are where it went."""
-    return None if (rise := _rise(case)) is None else float(rise.points + case.ending_points)
-
-
 def loss_gain_since_rise(case: Case) -> float | None:
     """How far the loss came since the rise began, as a share of where it was."""
     if (rise := _rise(case)) is None or case.shape is None or rise.decades <= 0:
@@ -159,11 +154,6 @@ def late_spikes(case: Case) -> float | None:
     return None if case.shape is None else float(len(case.late_spikes))
 
 
-def drift_decades(case: Case) -> float | None:
-    """Size of the lasting change of level, up or (as a positive number) down."""
-    return None if case.shape is None else max(case.shape.rise.decades, case.shape.fall.decades)
-
-
 def collapse_points(case: Case) -> float | None:
     """How many non-finite points end the log; 1 where only a file under debug/ shows the failing step."""
     state = case.run.nonfinite
@@ -186,8 +176,7 @@ def late_nonfinite_share(case: Case) -> float | None:
 
 def masked_share(case: Case) -> float | None:
     """Share of the steps with a non-finite norm whose loss is logged as exactly 0.0."""
-    state = case.run.nonfinite
-    return state.masked_count / state.grad_count if state.grad_count else 0.0
+    return case.run.nonfinite.masked_share
 
 
 def decades_below_other_layers(case: Case) -> float | None:
@@ -227,9 +216,9 @@ def excursion_decades(case: Case) -> float | None:
 def spike_rate(case: Case) -> float | None:
     """Share of the points at least 7 standard deviations above the rolling mean of the last 1000 points.
 
-    The spike score of the OLMo 2 report (2501.00656, section on training stability); None under 200 points.
+    The spike score of the OLMo 2 report (2501.00656, section on training stability); None under 1000 points.
     """
-    if case.shape is None or case.shape.points < 200:
+    if case.shape is None or case.shape.points < 1000:
         return None
     values = pl.Series(10**case.shape.y)
     mean, deviation = (
@@ -244,7 +233,6 @@ MEASURES: Mapping[str, Measure] = {
     "decades_above_early": Measure(decades_above_early, "decades", "rise of the end over the level after 15 %"),
     "decades_beyond_history": Measure(decades_beyond_history, "decades", "rise of the end over all seen before"),
     "rise_over_noise": Measure(rise_over_noise, "sigma", "rise over the log's own scatter"),
-    "points_risen": Measure(points_risen, "points", "points that hold the rise"),
     "loss_gain_since_rise": Measure(loss_gain_since_rise, "share", "loss gained since the rise", "no usable loss"),
     "decades_fallen": Measure(decades_fallen, "decades", "fall of the end below the highest settled level"),
     "decades_below_history": Measure(decades_below_history, "decades", "fall of the end below all seen before"),
@@ -259,7 +247,6 @@ MEASURES: Mapping[str, Measure] = {
     "early_spike_decades": Measure(early_spike_decades, "decades", "highest spike in warm-up or just after"),
     "late_spike_decades": Measure(late_spike_decades, "decades", "highest spike after warm-up"),
     "late_spikes": Measure(late_spikes, "spikes", "spikes after warm-up that came back"),
-    "drift_decades": Measure(drift_decades, "decades", "lasting change of level"),
     "collapse_points": Measure(collapse_points, "points", "non-finite points that end the log"),
     "recovered_points": Measure(recovered_points, "points", "non-finite values that did not stay"),
     "late_nonfinite_share": Measure(late_nonfinite_share, "share", "non-finite norms after the first 15 %"),
@@ -268,6 +255,6 @@ MEASURES: Mapping[str, Measure] = {
     "decades_end_below_layers": Measure(decades_end_below_layers, "decades", "end below the top layer", "no layers"),
     "decades_above_total_rise": Measure(decades_above_total_rise, "decades", "rise beyond that of the total norm"),
     "excursion_decades": Measure(excursion_decades, "decades", "longest high stretch over what is before and after"),
-    "spike_rate": Measure(spike_rate, "share", "points 7 sigma over a rolling window", "fewer than 200 points"),
+    "spike_rate": Measure(spike_rate, "share", "points 7 sigma over a rolling window", "fewer than 1000 points"),
     **{name: Measure(*parts) for name, parts in (*quality.MEASURES.items(), *loss_measures.MEASURES.items())},
 }

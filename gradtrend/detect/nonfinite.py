@@ -18,6 +18,8 @@ _STAYS_SHARE = 0.9
 _SCALER_SKIPS = 2
 # Every norm non-finite is a collapse from this many rows on; fewer may be the first log of a run that goes on.
 _ALL_NONFINITE_ROWS = 3
+# A loss of 0.0 at more than this share of the non-finite norms is a filter's doing (the limit of GT203).
+MOSTLY_MASKED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +43,18 @@ class NonFiniteState:
     loss_first: int | None
     grad_count: int
     loss_count: int
-    masked_count: int
+    masked_share: float
     forward_first: int | None
     evidence_step: int | None
     collapse_step: int | None
     collapse_points: int
-    collapse_metric: str | None
     came_back: int
 
     @property
     def any(self) -> bool:
         """Whether anything is non-finite."""
-        return self.grad_first is not None or self.loss_first is not None or self.forward_first is not None
+        firsts = (self.grad_first, self.loss_first, self.forward_first, self.evidence_step)
+        return any(first is not None for first in firsts)
 
     @property
     def collapsed(self) -> bool:
@@ -78,9 +80,6 @@ def find_collapse(series: Series) -> Collapse | None:
 
 def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, scaled: bool) -> NonFiniteState:
     """Join what the log and the files under `debug/` say. `scaled` says that a loss scaler is at work."""
-    masked = np.zeros(0, dtype=bool) if loss is None or not norms else np.logical_or.reduce(
-        [masked_steps(loss, norm) for norm in norms]
-    )  # fmt: skip
     grad_steps = [int(n.steps[~n.finite][0]) for n in norms if not n.finite.all()]
     loss_steps = [int(loss.steps[~loss.finite][0])] if loss is not None and not loss.finite.all() else []
     collapses = [(n.metric, c) for n in norms if (c := _lasting(n, loss, scaled)) is not None]
@@ -88,7 +87,7 @@ def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, s
         collapses.append((loss.metric, c))
     if loss is not None and not loss_steps and (gone := _loss_gone(loss, [c for _, c in collapses])) is not None:
         loss_steps = [gone]
-    evidence = _evidence(log, norms)
+    evidence = _evidence(log, norms, [] if loss is None else [loss])
     first = min(collapses, key=lambda c: c[1].step, default=None)
     collapse_step = min([c.step for _, c in collapses] + ([] if evidence is None else [evidence]), default=None)
     captured = [c.step for c in log.captures if c.step is not None and not c.finite]
@@ -97,15 +96,23 @@ def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, s
         loss_first=min(loss_steps, default=None),
         grad_count=sum(int((~n.finite).sum()) for n in norms),
         loss_count=0 if loss is None else int((~loss.finite).sum()),
-        masked_count=int(masked.sum()),
+        masked_share=_masked_share(loss, norms),
         forward_first=min((r.batch for r in log.overflow_reports if r.detected), default=None),
         evidence_step=evidence,
         collapse_step=collapse_step,
         collapse_points=first[1].points if first else 0,
-        collapse_metric=first[0] if first else None,
         came_back=sum(_came_back(s) for s in (*norms, *((loss,) if loss is not None else ())))
         + _trained_on(log, norms),
     )
+
+
+def _masked_share(loss: Series | None, norms: Sequence[Series]) -> float:
+    """Share of the steps with a non-finite norm at which the loss is logged as exactly 0.0."""
+    bad = np.unique(np.concatenate([norm.steps[~norm.finite] for norm in norms])) if norms else np.zeros(0)
+    if loss is None or not len(bad):
+        return 0.0
+    masked = np.unique(np.concatenate([loss.steps[masked_steps(loss, norm)] for norm in norms]))
+    return len(masked) / len(bad)
 
 
 def _trained_on(log: RunLog, norms: Sequence[Series]) -> int:
@@ -143,14 +150,23 @@ def _loss_gone(loss: Series, collapses: Sequence[Collapse]) -> int | None:
     return None
 
 
-def _evidence(log: RunLog, norms: Sequence[Series]) -> int | None:
+def _evidence(log: RunLog, norms: Sequence[Series], losses: Sequence[Series]) -> int | None:
     """The first step that a capture, a report or the trainer's last words show non-finite; no finite norm follows."""
     last_finite = max((int(n.steps[n.finite][-1]) for n in norms if n.finite.any()), default=-1)
     steps = [c.step for c in log.captures if c.step is not None and not c.finite]
     steps += [r.batch for r in log.overflow_reports if r.detected]
     if any(note.kind == "stopped-on-nan" for note in log.notes):
-        steps.append(max(0, last_finite))
+        steps.append(_next_step([*norms, *losses]))
     return min((step for step in steps if step >= last_finite), default=None)
+
+
+def _next_step(series: Sequence[Series]) -> int:
+    """The step that would have been logged next: one interval after the last."""
+    longest = max((s for s in series if len(s)), key=lambda s: int(s.steps[-1]), default=None)
+    if longest is None:
+        return 0
+    interval = int(np.median(np.diff(longest.steps))) if len(longest) > 1 else 1
+    return int(longest.steps[-1]) + interval
 
 
 def order_of(state: NonFiniteState) -> Order | None:
@@ -175,7 +191,7 @@ def cause_of(state: NonFiniteState, exploded: bool) -> Cause | None:
         return Cause.RECOVERED if state.came_back else None
     if exploded:
         return Cause.AFTER_EXPLOSION
-    if state.masked_count and state.masked_count >= state.grad_count / 2:
+    if state.masked_share > MOSTLY_MASKED:
         return Cause.MASKED
     order = order_of(state)
     if order is None or (order is Order.GRADIENT_ONLY and not state.grad_count):

@@ -90,6 +90,9 @@ def _within_range(values: FloatArray) -> FloatArray:
     return np.where(beyond, np.copysign(np.clip(size, _SMALLEST, _LARGEST), values), values) if beyond.any() else values
 
 
+_NEARLY_ALL = 0.9  # of the points of the most often logged layer: a cut file leaves a few layers one point short
+
+
 def total_of(layers: Sequence[Series]) -> Series | None:
     """The gradient norm of the whole model from those of its layers: the root of the sum of their squares.
 
@@ -97,7 +100,7 @@ def total_of(layers: Sequence[Series]) -> Series | None:
     logged less often than the others is left out.
     """
     most = max((len(layer) for layer in layers), default=0)
-    parts = [layer for layer in layers if len(layer) == most]
+    parts = [layer for layer in layers if len(layer) >= _NEARLY_ALL * most]
     if len(parts) < 2:
         return None
     steps = parts[0].steps

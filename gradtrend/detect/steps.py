@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from gradtrend.detect.engine import Outcome
-from gradtrend.model.words import Trend
 
 
 def steps_of(outcome: Outcome) -> tuple[int | None, int | None]:
     """First and last step of what fired: the rise or fall to the end, the spike, the non-finite stretch."""
-    case, rule = outcome.case, outcome.rule
+    case = outcome.case
     measures = {e.measure for e in outcome.evidence}
     if measures & {"collapse_points", "masked_share"}:
         first = case.run.nonfinite.collapse_step
@@ -28,11 +27,6 @@ def steps_of(outcome: Outcome) -> tuple[int | None, int | None]:
         return int(steps[shape.rise.onset]), last
     if "decades_fallen" in measures:
         return int(steps[min(shape.fall.onset, shape.points - 1)]), last
-    if "drift_decades" in measures:
-        change = shape.rise if shape.rise.decades >= shape.fall.decades else shape.fall
-        return int(steps[min(change.onset, shape.points - 1)]), last
-    if rule.trend is Trend.VANISHING:
-        return int(steps[0]), last
     return int(steps[0]), last
 
 

@@ -9,6 +9,8 @@ from gradtrend.detect.series import Series
 # A learning rate that starts below this share of its maximum and climbs to it was warmed up.
 _STARTS_BELOW = 0.7
 _AT_PEAK = 0.99
+# A climb that half-way is still within 1 % of its start is a jump.
+_STILL_FLAT = 1.01
 # "Just after" warm-up: half as long again. A spike later than that has another reason.
 _AFTER_SHARE = 0.5
 # Without a warm-up in the log, the first 15 % of a run: most schedules warm up over 1-10 % of it.
@@ -26,7 +28,7 @@ def warmup_end(lr: Series | None) -> int | None:
     climb = values[: top + 1]
     if top < 1 or (np.diff(climb) < -1e-12 * values.max()).any():
         return None
-    if climb[-1] > 3 * climb[max(0, len(climb) // 2)] and len(climb) > 3 and climb[len(climb) // 2] <= 1.01 * climb[0]:
+    if len(climb) > 3 and climb[len(climb) // 2] <= _STILL_FLAT * climb[0]:
         return None  # flat, then a jump: a scheduler switch, no warm-up
     return int(steps[top])
 

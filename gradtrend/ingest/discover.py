@@ -182,7 +182,7 @@ def _log_file(file: Path, source: str) -> LogFile | None:
 def _group(tree: _Tree) -> list[_Tree]:
     """The runs in a tree; a run's `children` are the sub-folders that belong to it."""
     if tree.logs or tree.has_debug:
-        parts = _parts(tree)
+        parts = tuple(child for child in _parts(tree) if len(_group(child)) < 2)
         others = [run for child in tree.children if child not in parts for run in _group(child)]
         return [_Tree(tree.folder, tree.logs, tree.has_debug, parts), *others]
     containers = [child for child in tree.children if _CONTAINER.match(child.folder.name)]

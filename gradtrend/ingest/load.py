@@ -15,7 +15,7 @@ from gradtrend.ingest.debug_folder import debug_evidence
 from gradtrend.ingest.discover import RunFiles
 from gradtrend.ingest.merge import merge
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
-from gradtrend.ingest.roles import assign_roles
+from gradtrend.ingest.roles import assign_roles, name_metric
 from gradtrend.ingest.separate import separate
 from gradtrend.ingest.settings import merge_settings, settings_of
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
@@ -43,14 +43,17 @@ def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunL
     apart = separate(readings)
     if len(apart) < 2:
         return (_joined(run, readings, errors, choice),)
-    return tuple(
-        _joined(replace(run, name=os.path.join(run.name, parts[0].path.name)), parts, [], choice)  # noqa: PTH118
-        for parts in apart
-    )
+    # What the folder holds beside them cannot be told to belong to one of them: it stands with the first.
+    named = [replace(run, name=os.path.join(run.name, parts[0].path.name)) for parts in apart]  # noqa: PTH118
+    first = _joined(named[0], apart[0], errors, choice)
+    rest = [_joined(name, parts, [], choice, debug=False) for name, parts in zip(named[1:], apart[1:], strict=True)]
+    return (first, *rest)
 
 
-def _joined(run: RunFiles, readings: list[Reading], errors: list[InputError], choice: Choice) -> RunLog:
-    captures, reports = debug_evidence(run.folder)
+def _joined(
+    run: RunFiles, readings: list[Reading], errors: list[InputError], choice: Choice, debug: bool = True
+) -> RunLog:
+    captures, reports = debug_evidence(run.folder) if debug else ((), ())
     if not readings and not captures and not reports:
         raise errors[0] if errors else _nothing_in(run)
     held = [reading for reading in readings if not reading.table.is_empty() or reading.skipped_count]
@@ -134,10 +137,11 @@ def _with_row_numbers(reading: Reading) -> Reading:
     if not table["step"].null_count():
         return reading
     without = pl.col("step").is_null().all().over("metric")
-    stepless = table.filter(without & pl.col("metric").map_elements(_is_judged, return_dtype=pl.Boolean))
+    judged = pl.col("metric").is_in([name for name in table["metric"].unique() if _is_judged(name)])
+    stepless = table.filter(without & judged)
     if stepless.height or table["step"].null_count() == table.height:
         return _numbered(reading, table.filter(without), table.filter(~without & pl.col("step").is_not_null()))
-    lost = table.filter(pl.col("step").is_null() & pl.col("metric").map_elements(_is_judged, return_dtype=pl.Boolean))
+    lost = table.filter(pl.col("step").is_null() & judged)
     lines = lost["line"].unique().sort()
     return replace(
         reading,
@@ -163,7 +167,7 @@ def _without_steps(readings: Sequence[Reading]) -> tuple[Note, ...]:
 
 
 def _is_judged(metric: str) -> bool:
-    return assign_roles([metric])[metric].role in (Role.GRAD_NORM, Role.LOSS)
+    return name_metric(metric).role in (Role.GRAD_NORM, Role.LOSS)
 
 
 def _check_choice(choice: Choice, names: set[str], run: str) -> None:

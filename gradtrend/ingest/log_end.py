@@ -11,10 +11,12 @@ from gradtrend.model.runlog import Note
 _END_BYTES = 16 * 1024  # a traceback with its message is a few kilobytes
 # As DETR, timm and MAE ("Loss is nan, stopping training"), fairseq ("Minimum loss scale reached") and others say.
 _STOPPED = re.compile(
-    rb"[^\r\n]*(?:loss is (?:nan|inf|-inf)\b|non-?finite loss|nan(?:s| or infs?)? (?:detected|found|encountered)"
+    rb"[^\r\n]*(?:loss is (?:nan|inf|-inf)\b|non-?finite loss|nan(?:s| or infs?)? detected"
     rb"|minimum loss scale reached)[^\r\n]*",
     re.IGNORECASE,
 )
+# A line that logs: training went on after what stands before it.
+_LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d", re.IGNORECASE)
 _TRACEBACK = re.compile(rb"Traceback \(most recent call last\):")
 _ERROR = re.compile(rb"^[^\S\r\n]*(?:\[[^\]\r\n]*\]:?\s*)?([\w.]*(?:Error|Exception)\b[^\r\n]*)", re.MULTILINE)
 _LONGEST = 200  # characters of a message that are repeated
@@ -27,7 +29,7 @@ def ending(path: Path) -> tuple[Note, ...]:
             return ()
         file.seek(max(0, path.stat().st_size - _END_BYTES))
         end = file.read(_END_BYTES)
-    stopped = _STOPPED.search(end)
+    stopped = next((m for m in reversed(list(_STOPPED.finditer(end))) if not _LOGGED.search(end[m.end() :])), None)
     if stopped is not None:
         return (Note("stopped-on-nan", f"{path.name} ends with: {_shown(stopped.group())}"),)
     if _TRACEBACK.search(end) is None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from gradtrend.model.runlog import Note, Settings, Skipped
 
-# One row a logged value, in the order logged. `step` is null where the log gives none (merge then numbers the rows).
+# One row a logged value, in the order logged. `step` is null where the log gives none (load then numbers the rows).
 READING_SCHEMA = pl.Schema(
     {"metric": pl.String, "step": pl.Int64, "value": pl.Float64, "time": pl.Float64, "line": pl.Int64}
 )

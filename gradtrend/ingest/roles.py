@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradtrend.model.words import Role
 
@@ -261,7 +261,7 @@ def assign_roles(
     is `other`. An overriding name must be one of `names`; the caller checks that.
     """
     namings = {name: name_metric(name) for name in names}
-    namings = _drop_weaker_norms(namings)
+    namings = _drop_weaker_norms(_layers_called_l2(namings))
     namings = _keep_best(namings, Role.LOSS, "a part of the loss; the total is logged too")
     namings = _override(namings, Role.GRAD_NORM, metric)
     namings = _override(namings, Role.LOSS, loss)
@@ -270,6 +270,18 @@ def assign_roles(
 
 def _other(naming: Naming, why: str) -> Naming:
     return Naming(Role.OTHER, None, why, naming.quantity)
+
+
+def _layers_called_l2(namings: Mapping[str, Naming]) -> dict[str, Naming]:
+    """`grad_norm/l2` is the L2 norm of the whole, but beside `grad_norm/l1` or `/l3` it is a layer of that name."""
+    layers = {n.layer for n in namings.values() if n.role is Role.GRAD_NORM and n.layer is not None}
+    if not layers & {"l0", "l1", "l3", "l4"}:
+        return dict(namings)
+    result = dict(namings)
+    for name, naming in namings.items():
+        if naming.role is Role.GRAD_NORM and naming.layer is None and re.search(r"[/.:]l2$", name):
+            result[name] = replace(naming, layer="l2", why="a gradient norm of the layer l2")
+    return result
 
 
 def _drop_weaker_norms(namings: Mapping[str, Naming]) -> dict[str, Naming]:

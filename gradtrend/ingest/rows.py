@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -158,26 +158,23 @@ def _column_frame(name: str, column: Column) -> pl.DataFrame:
     )
 
 
+# A metric measured every second or third row is null half or two thirds of the time; NaN among numbers is rarer.
+_FEW_NULLS = 3
+
+
 def without_nulls(points: pl.DataFrame) -> pl.DataFrame:
     """The table with each logged null turned into NaN or left out.
 
     Writers of strict JSON (orjson, JavaScript) print NaN as null; others print null for "not measured on this row".
-    Nulls that come only after the last number, or are fewer than the numbers, stand for NaN; a metric that is null most
-    of the time and comes back was simply not measured then.
+    Nulls that end the log (two at least: a last summary row is none), or that are few among the numbers, stand for NaN;
+    a metric that is null every other row was simply not measured then.
     """
     value = pl.col("value")
     if not points["value"].null_count():
         return points
     numbers, nulls = value.count(), value.null_count()
     at_the_end = value.is_null().reverse().cum_min().sum()
-    is_nan = (numbers > 0) & ((nulls == at_the_end) | (nulls < numbers))
+    only_last = nulls == at_the_end
+    is_nan = (numbers > 0) & pl.when(only_last).then(nulls > 1).otherwise(nulls * _FEW_NULLS <= numbers)
     filled = pl.when(value.is_null() & is_nan.over("metric")).then(math.nan).otherwise(value)
     return points.with_columns(filled.alias("value")).drop_nulls("value")
-
-
-def rows_table(rows: Iterable[tuple[int | None, Mapping[str, Any]]]) -> pl.DataFrame:
-    """The table of (line, row) pairs, each row with its own step key."""
-    columns: dict[str, Column] = {}
-    for line, row in rows:
-        add_row(columns, row, step_of(row), line)
-    return table_of(columns)

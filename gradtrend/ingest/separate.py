@@ -15,6 +15,8 @@ from gradtrend.model.words import Role
 _ONE_RUN_FORMATS = frozenset({"tensorboard", "mlflow", "wandb", "trackio"})
 # Two files log the same steps when one has this share of the other's; copies and other ranks of one run then agree.
 _SAME_STEPS = 0.5
+# ... and is of another run when at most this share of the common steps agrees.
+_SAME_VALUES = 0.5
 _TOLERANCE = 0.05  # other ranks and rounded prints differ by less
 _LEAST_POINTS = 3
 
@@ -22,7 +24,7 @@ _LEAST_POINTS = 3
 def separate(readings: Sequence[Reading]) -> list[list[Reading]]:
     """The readings by run: one list where all may be of one run, else one for each file that is a run of its own.
 
-    Readings of other formats beside several runs cannot be told to belong to one of them: each such format is a run.
+    Another format beside them that logs a norm is a run as well; what logs none is given to the first.
     """
     groups: dict[tuple[str, str], list[Reading]] = {}
     for reading in readings:
@@ -30,8 +32,12 @@ def separate(readings: Sequence[Reading]) -> list[list[Reading]]:
     apart = {key: parts for key, parts in groups.items() if key[0] not in _ONE_RUN_FORMATS and _differ(parts)}
     if not apart:
         return [list(readings)]
-    runs = [[reading] for parts in apart.values() for reading in parts]
-    return runs + [parts for key, parts in groups.items() if key not in apart and _norm(parts[0]) is not None]
+    runs = [[reading] for parts in apart.values() for reading in parts if _norm(reading) is not None]
+    beside = [reading for parts in apart.values() for reading in parts if _norm(reading) is None]
+    others = [parts for key, parts in groups.items() if key not in apart]
+    runs += [parts for parts in others if any(_norm(reading) is not None for reading in parts)]
+    beside += [reading for parts in others if all(_norm(part) is None for part in parts) for reading in parts]
+    return [[*runs[0], *beside], *runs[1:]]
 
 
 def _differ(parts: Sequence[Reading]) -> bool:
@@ -57,4 +63,4 @@ def _other_run(a: pl.DataFrame, b: pl.DataFrame) -> bool:
     x, y = common["value"].to_numpy(), common["value_b"].to_numpy()
     with np.errstate(invalid="ignore"):
         same = (np.abs(x - y) <= _TOLERANCE * np.maximum(np.abs(x), np.abs(y))) | (~np.isfinite(x) & ~np.isfinite(y))
-    return bool(same.mean() < 1 - _SAME_STEPS)
+    return bool(same.mean() < _SAME_VALUES)

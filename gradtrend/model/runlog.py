@@ -67,12 +67,20 @@ class Settings:
     accumulation: int | None = None
     optimizer: str | None = None
 
+    @property
+    def in_float16(self) -> bool | None:
+        """Whether the run trained in float16, as Lightning ("16-mixed"), Transformers ("fp16") and torch write it."""
+        if self.precision is None:
+            return None
+        name = self.precision.lower()
+        return ("16" in name or "half" in name) and "bf16" not in name and "bfloat16" not in name
+
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
     """One run as read.
 
-    `table` has one row a logged value, in the order logged within each series: `series` (metric name, Categorical),
+    `table` has one row a logged value, in the order logged within each series: `series` (metric name),
     `role` (a `Role` value), `layer` (None for a total), `step` (i64), `value` (f64; NaN and inf kept), `time` (f64
     seconds since the epoch or null), `line` (i64, 1-based, or null), `segment` (i32 from 0; it grows by one where the
     steps of a series go back, that is after a resume or an overwrite).

@@ -68,10 +68,6 @@ TABLE: dict[str, list[Row]] = {
         Row(log_of(STEP * noise()), 2), Row(log_of(at(STEP, (20, 90.0), (21, 90.0), (22, 90.0))), 0.05),
     ],
     "rise_over_noise": [Row(log_of(STEP * noise(sigma=0.1)), 20, near=5), Row(log_of(ONES), 0)],
-    "points_risen": [
-        Row(log_of(STEP), 40), Row(log_of([*STEP, NAN, NAN]), 42), Row(log_of([*STEP, NAN]), 42),
-        Row(log_of(ONES), 0),
-    ],
     "loss_gain_since_rise": [
         Row(log_of(STEP, LOSS), 0.5, near=0.1), Row(log_of(STEP, 5 - LOSS), -0.5, near=0.2), Row(log_of(STEP), None),
         Row(log_of(ONES, LOSS), None),
@@ -92,7 +88,6 @@ TABLE: dict[str, list[Row]] = {
     "early_spike_decades": [Row(log_of(EARLY), 1), Row(log_of(LATE), 0), Row(log_of(ONES), 0)],
     "late_spike_decades": [Row(log_of(LATE), 2), Row(log_of(EARLY), 0)],
     "late_spikes": [Row(log_of(LATE), 2), Row(log_of(EARLY), 0)],
-    "drift_decades": [Row(log_of(STEP), 2), Row(log_of(DOWN), 2), Row(log_of(ONES), 0)],
     "collapse_points": [
         Row(log_of([*ONES, NAN, NAN]), 2), Row(log_of(ONES), 0),
         Row(log_of(ONES, captures=(Capture("c", "gradtrend", N),)), 1),
@@ -122,8 +117,8 @@ TABLE: dict[str, list[Row]] = {
     ],
     "excursion_decades": [Row(log_of(EXCURSION), 1.48), Row(log_of(STEP), 0), Row(log_of(EARLY), 0)],
     "spike_rate": [
-        Row(log_of(at(noise(300), *((i, 50.0) for i in (150, 200, 250)))), 3 / 299, near=0.005),
-        Row(log_of(noise(300)), 0), Row(log_of(ONES), None),
+        Row(log_of(at(noise(1200), *((i, 50.0) for i in (150, 400, 950)))), 3 / 1199, near=0.0005),
+        Row(log_of(noise(1200)), 0), Row(log_of(noise(300)), None),
     ],
     "finite_points": [Row(log_of([1.0, NAN, 0.0, 2.0]), 2), Row(log_of([NAN]), 0), Row(log_of(), 0, None)],
     "gradient_norms": [
