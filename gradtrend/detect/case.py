@@ -44,8 +44,8 @@ class RunCase:
 
     @cached_property
     def warmup_end(self) -> int | None:
-        """The step at which the logged learning rate reaches its peak, or None."""
-        return warmup_end(self.lr)
+        """The step at which the logged learning rate reaches its peak, or the configured one without a log, or None."""
+        return self.log.settings.warmup_steps if self.lr is None else warmup_end(self.lr)
 
     @cached_property
     def descent(self) -> Descent | None:

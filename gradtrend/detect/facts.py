@@ -14,6 +14,8 @@ from gradtrend.model.runlog import Note
 _SWITCH_FACTOR = 1.5
 # A log that begins later than this is an excerpt, and its first step says nothing of the run's.
 _FIRST_STEPS = 10
+# Samples an optimizer step below which one outlier makes a tenth of the gradient.
+_SMALL_BATCH = 8
 
 
 def change_step(case: Case) -> int | None:
@@ -31,10 +33,10 @@ def change_step(case: Case) -> int | None:
 
 
 def lr_at(case: Case, step: int | None) -> float | None:
-    """The logged learning rate at or just before a step."""
+    """The logged learning rate at or just before a step; the configured one where none is logged."""
     lr = case.run.lr
     if lr is None or step is None or not len(lr):
-        return None
+        return case.run.log.settings.learning_rate if lr is None else None
     index = max(0, int(np.searchsorted(lr.steps, step, side="right")) - 1)
     value = float(lr.values[index])
     return value if np.isfinite(value) else None
@@ -107,6 +109,14 @@ def rises_at_once(case: Case) -> bool:
     return _at_start(case, _moment(case))
 
 
+def small_batch(case: Case) -> bool | None:
+    """Whether an optimizer step sees few samples: batch size times accumulation."""
+    settings = case.run.log.settings
+    if settings.batch_size is None:
+        return None
+    return settings.batch_size * (settings.accumulation or 1) <= _SMALL_BATCH
+
+
 def _at_start(case: Case, step: int | None) -> bool:
     first = min((int(norm.steps[0]) for norm in case.run.norms if len(norm)), default=0)
     return step is not None and step <= first <= _FIRST_STEPS
@@ -126,6 +136,7 @@ CIRCUMSTANCES: Mapping[str, Callable[[Case], bool | None]] = {
     "clips_above_baseline": _clips_above_baseline,
     "clipping_unknown": lambda case: clipping_on(case) is None,
     "precision_unknown": lambda case: low_precision(case) is None,
+    "small_batch": small_batch,
     "no_capture": lambda case: not has_capture(case),
     "no_overflow_report": lambda case: not has_overflow_report(case) and not has_capture(case),
     "no_lr": lambda case: case.run.lr is None,
@@ -167,7 +178,7 @@ def template_values(case: Case, note: Note | None = None) -> dict[str, object]:
         "precision": settings.precision,
         "clip": settings.gradient_clip,
         "batch_size": settings.batch_size,
-        "accumulation": settings.accumulation,
+        "accumulation": settings.accumulation or 1,
         "nonfinite_step": state.collapse_step,
         "grad_step": state.grad_first,
         "loss_step": state.loss_first,
