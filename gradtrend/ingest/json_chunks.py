@@ -20,6 +20,8 @@ from gradtrend.ingest.rows import EARLIEST_TIME, FIRST_MILLISECONDS, NOT_METRICS
 
 # Below this the fixed costs outweigh the rows'.
 LEAST_BYTES = 16 * 1024
+# Enough lines to know the columns of most logs; looking through a whole chunk for them takes longer than reading it.
+SAMPLE_BYTES = 8 * 1024
 # After so many refusals in a row the log is of a kind that has to be read row by row: trying costs half as much again.
 MOST_REFUSALS = 3
 # JSON has no NaN; the parser is given these numbers instead.
@@ -85,10 +87,12 @@ class ChunkReader:
         return long if whole else long.drop_nulls("value")
 
     def _parsed(self, text: bytes, rows: int, keys: int) -> pl.DataFrame:
-        """The chunk as a table, by the columns known so far or else with its own."""
-        for last_try in (not self._schema, True):
-            if last_try:
-                self._learn(text)
+        """The chunk as a table, by the columns known so far, else with those of its first lines, else with its own."""
+        for sample in (b"", text[: text.find(b"\n", SAMPLE_BYTES) + 1], text):
+            if sample:
+                self._learn(sample)
+            elif not self._schema:
+                continue
             try:
                 table = pl.read_ndjson(io.BytesIO(text), schema=self._schema)
             except pl.exceptions.ComputeError:

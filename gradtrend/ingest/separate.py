@@ -29,7 +29,8 @@ def separate(readings: Sequence[Reading]) -> list[list[Reading]]:
     groups: dict[tuple[str, str], list[Reading]] = {}
     for reading in readings:
         groups.setdefault((reading.format, str(reading.path.parent)), []).append(reading)
-    apart = {key: parts for key, parts in groups.items() if key[0] not in _ONE_RUN_FORMATS and _differ(parts)}
+    several = {key: parts for key, parts in groups.items() if key[0] not in _ONE_RUN_FORMATS and len(parts) > 1}
+    apart = {key: parts for key, parts in several.items() if _differ(parts)}
     if not apart:
         return [list(readings)]
     runs = [[reading] for parts in apart.values() for reading in parts if _norm(reading) is not None]
