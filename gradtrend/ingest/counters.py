@@ -66,6 +66,8 @@ def _count_restarts(counter: Ints, total: Ints, given: npt.NDArray[np.bool_], re
 def by_epoch_column(table: pl.DataFrame) -> pl.DataFrame:
     """A reading's table with steps of the whole run, where its rows have an `epoch` and their step restarts with it."""
     epochs = table.filter((pl.col("metric") == "epoch") & pl.col("value").is_finite() & pl.col("line").is_not_null())
+    if epochs["step"].is_sorted() and epochs["line"].is_sorted():  # nothing restarts
+        return table
     rows = epochs.select("line", "step", epoch=pl.col("value")).drop_nulls().unique("line").sort("line")
     if rows.height < 2 or (rows["epoch"] % 1 != 0).any():
         return table

@@ -65,15 +65,20 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
     best: list[Track] = []
     notes: list[Note] = []
     for tracks in candidates.values():
-        ranked = sorted(tracks, key=lambda t: (not t.numbered, t.points, min(t.digits, _FLOAT64_DIGITS)), reverse=True)
+        ranked = _best_first(tracks)
         best.append(ranked[0])
         if namings[ranked[0].metric].role in _CHECKED_ROLES:
             others = [o for o in ranked[1:] if o.format != ranked[0].format and o.numbered == ranked[0].numbered]
             notes += [note for other in others if (note := _cross_check(ranked[0], other)) is not None]
     namings = _with_one_loss(best, namings)
     notes += _segment_notes([t for t in best if namings[t.metric].role is Role.GRAD_NORM])
-    frames = [_with_naming(track, namings[track.metric]) for track in best]
-    return (pl.concat(frames) if frames else pl.DataFrame(schema=TABLE_SCHEMA)), tuple(notes)
+    return _table(best, namings), tuple(notes)
+
+
+def _best_first(tracks: list[Track]) -> list[Track]:
+    if len(tracks) == 1:
+        return tracks
+    return sorted(tracks, key=lambda t: (not t.numbered, t.points, min(t.digits, _FLOAT64_DIGITS)), reverse=True)
 
 
 def _with_one_loss(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> Mapping[str, Naming]:
@@ -90,18 +95,23 @@ def _with_one_loss(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> Ma
     return {**namings, **others}
 
 
-def _with_naming(track: Track, naming: Naming) -> pl.DataFrame:
-    value = pl.col("value").sqrt() if naming.squared else pl.col("value")
-    return track.rows.select(
-        pl.lit(track.metric).alias("series"),
-        pl.lit(naming.role.value).alias("role"),
-        pl.lit(naming.layer, dtype=pl.String).alias("layer"),
-        "step",
-        value.alias("value"),
-        "time",
-        "line",
-        "segment",
-    )
+def _table(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> pl.DataFrame:
+    """The tracks one after another, with the name, the role and the layer of each in every row."""
+    if not tracks:
+        return pl.DataFrame(schema=TABLE_SCHEMA)
+    rows = pl.concat([track.rows for track in tracks])
+    track_of = np.repeat(np.arange(len(tracks)), [track.rows.height for track in tracks])
+    named = [namings[track.metric] for track in tracks]
+    columns: dict[str, list[str | None]] = {
+        "series": [track.metric for track in tracks],
+        "role": [naming.role.value for naming in named],
+        "layer": [naming.layer for naming in named],
+    }
+    names = [pl.Series(name, values, dtype=pl.String).gather(track_of) for name, values in columns.items()]
+    if any(naming.squared for naming in named):
+        squared = pl.Series(np.array([naming.squared for naming in named])[track_of])
+        rows = rows.with_columns(value=pl.when(squared).then(pl.col("value").sqrt()).otherwise("value"))
+    return pl.DataFrame([*names, *rows.get_columns()])
 
 
 def _tracks(readings: Sequence[Reading]) -> list[Track]:
@@ -142,9 +152,11 @@ def _is_head_of(short: pl.DataFrame, long: pl.DataFrame) -> bool:
 
 def _with_segments(frames: list[pl.DataFrame]) -> pl.DataFrame:
     """All parts one after another, `segment` counting how often the steps went back."""
-    rows = pl.concat(frames)
-    back = (pl.col("step") < pl.col("step").shift(1)).fill_null(False)
-    return rows.select("step", "value", "time", "line", back.cum_sum().cast(pl.Int32).alias("segment"))
+    rows = pl.concat(frames) if len(frames) > 1 else frames[0]
+    steps = rows["step"].to_numpy()
+    segment = np.zeros(len(steps), dtype=np.int32)
+    np.cumsum(steps[1:] < steps[:-1], out=segment[1:])
+    return pl.DataFrame([rows["step"], rows["value"], rows["time"], rows["line"], pl.Series("segment", segment)])
 
 
 def _last_values(track: Track) -> pl.DataFrame:
@@ -156,11 +168,11 @@ def _segment_notes(tracks: Iterable[Track]) -> list[Note]:
     """One note for each total gradient norm whose steps go back."""
     notes = []
     for track in tracks:
+        if not track.rows["segment"].max():
+            continue
         segments = track.rows.group_by("segment", maintain_order=True).agg(
             pl.col("step").min().alias("first"), pl.col("step").max().alias("last")
         )
-        if segments.height < 2:
-            continue
         spans = segments.sort("segment").rows()
         _, first, _ = spans[-1]
         earlier = ", ".join(f"{a}-{b}" for _, a, b in spans[:-1][-3:])
