@@ -16,6 +16,7 @@ _RANK = re.compile(
     r"|\(\w[\w.]* pid=(\d+)[^)]*\))|[\[( ]rank[\s:=_-]{0,2}(\d+)[\])]",
     re.IGNORECASE,
 )
+_RANK_DIGITS = 9  # no job has more ranks
 _RANK_WITHIN = 200  # characters; a rank stands at the head of a line
 _SHAPE = str.maketrans("123456789", "000000000")
 _MOST_PLANS = 20_000  # shapes of line remembered; logs have a few, but for numbers printed in full
@@ -71,12 +72,15 @@ def _take_rank(text: str) -> tuple[int, str]:
     match = _RANK.search(text, 0, _RANK_WITHIN)
     if match is None:
         return UNKNOWN, text
-    rank = int(next(group for group in match.groups() if group is not None))
+    rank = int(next(group for group in match.groups() if group is not None)[:_RANK_DIGITS])
     return rank, text[: match.start()] + " " + text[match.end() :] if match.start() else text[match.end() :]
+
+
+_INT64_DIGITS = 18  # as many decimal digits as always fit 64 bits; a longer number is no counter
 
 
 def _count(text: str, span: Span | None) -> int:
     if span is None:
         return UNKNOWN
     digits = text[span[0] : span[1]].replace(",", "").partition(".")[0].lstrip("+")
-    return int(digits) if digits.isdigit() else UNKNOWN
+    return int(digits) if digits.isdigit() and len(digits) < _INT64_DIGITS else UNKNOWN

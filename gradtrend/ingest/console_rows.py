@@ -85,9 +85,8 @@ class ConsoleRows:
         if len(self.line) >= _MOST_LINES:
             self._halve()
         self.line.append(number)
-        self.epoch.append(epoch)
-        self.counter.append(counter)
-        self.total.append(total)
+        for counts, count in ((self.epoch, epoch), (self.counter, counter), (self.total, total)):
+            counts.append(count if abs(count) < 2**63 else UNKNOWN)
         self.rank.append(rank)
         self.bar.append(bar)
         return len(self.line) - 1

@@ -87,9 +87,19 @@ def read_meta(folder: Path) -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster, but not built everywhere
     try:
         meta = yaml.load(content, Loader=loader)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return {}
     return meta if isinstance(meta, dict) else {}
+
+
+_LATEST = 1e15  # milliseconds: a later start is none
+
+
+def _text(value: Any) -> str | None:
+    """A name as YAML gives it: text or a number; None for anything else, and for a number of thousands of digits."""
+    if isinstance(value, int) and abs(value) >= 10**64:
+        return None
+    return str(value) if isinstance(value, str | int | float) and value else None
 
 
 def stored_run(folder: Path) -> StoredRun:
@@ -98,9 +108,9 @@ def stored_run(folder: Path) -> StoredRun:
     name = meta.get("run_name") or meta.get("name") or read_text(folder / "tags" / "mlflow.runName")
     started = meta.get("start_time")
     return StoredRun(
-        id=str(meta.get("run_id") or meta.get("run_uuid") or folder.name),
-        name=str(name) if name else None,
-        started=started / 1000 if isinstance(started, int | float) else None,
+        id=_text(meta.get("run_id") or meta.get("run_uuid")) or folder.name,
+        name=_text(name),
+        started=started / 1000 if isinstance(started, int | float) and abs(started) < _LATEST else None,
         has_metrics=any(metric_files(folder)),
         deleted=meta.get("lifecycle_stage") == "deleted",
         place=str(folder),

@@ -77,6 +77,9 @@ def _rows(path: Path, skipped: list[Skipped]) -> Iterator[tuple[int, dict[str, A
                     skipped.append(Skipped("not a JSON object", line=first + offset))
 
 
+_LONGEST_LENGTH = 12  # digits: no epoch has more iterations
+
+
 def _length_beside(path: Path) -> int:
     """Iterations an epoch, which only the text log of the same name says: `Epoch [1][50/7330]`; UNKNOWN without one."""
     text = path.with_name(path.name.removesuffix(".json"))
@@ -84,7 +87,7 @@ def _length_beside(path: Path) -> int:
         return UNKNOWN
     with text.open("rb") as file:
         match = _LENGTH.search(file.read(_TEXT_BYTES))
-    return int(match[1]) if match else UNKNOWN
+    return int(match[1]) if match and len(match[1]) < _LONGEST_LENGTH else UNKNOWN
 
 
 def _steps(rows: Sequence[dict[str, Any]], length: int) -> Ints:

@@ -26,10 +26,10 @@ FILE_PATTERN = "underflow_overflow_rank*.log"
 INDENT = 18  # spaces before a module name; the root module's name is empty, so its class stands one further right
 BLANK_LINES_AT_END = 3  # a finished report ends with three; a batch header within the frames has two before it
 
-_RANK = re.compile(r"rank(\d+)")
+_RANK = re.compile(r"rank(\d{1,18})(?!\d)")
 _LAUNCHER_PREFIX = re.compile(r"^\[(?:rank|default)\d+\]: ?")  # torchrun puts it before each console line
-_DETECTED = re.compile(r"Detected inf/nan during batch_number=(\d+)")
-_STARTING = re.compile(r"\*\*\* Starting batch number=(\d+) \*\*\*")
+_DETECTED = re.compile(r"Detected inf/nan during batch_number=(\d{1,18})(?!\d)")
+_STARTING = re.compile(r"\*\*\* Starting batch number=(\d{1,18}) \*\*\*")
 _NUMBER = r"(nan|inf|\d\.\d+e[+-]\d+)"
 _MAGNITUDES = re.compile(rf"^\s*{_NUMBER}\s+{_NUMBER}\s+(\S.*)$")
 _NO_TENSOR = re.compile(r"^\s*(?:None|not a tensor) +\S+$")

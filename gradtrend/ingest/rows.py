@@ -147,10 +147,11 @@ def points_of(columns: Mapping[str, Column]) -> pl.DataFrame:
 
 
 def _column_frame(name: str, column: Column) -> pl.DataFrame:
+    shown = name.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is no text
     return pl.DataFrame(
         {
-            "metric": pl.Series([name], dtype=pl.String).new_from_index(0, len(column.values)),
-            "step": pl.Series(column.steps, dtype=pl.Int64),
+            "metric": pl.Series([shown], dtype=pl.String).new_from_index(0, len(column.values)),
+            "step": pl.Series([None if step is None else whole(step) for step in column.steps], dtype=pl.Int64),
             "value": pl.Series(column.values, dtype=pl.Float64),
             "time": pl.Series(column.times, dtype=pl.Float64),
             "line": pl.Series(column.lines, dtype=pl.Int64),

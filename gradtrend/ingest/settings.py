@@ -49,7 +49,10 @@ def settings_of(folder: Path) -> Settings:
     for path in hparams_files(folder):
         from gradtrend.ingest.settings_yaml import read_yaml
 
-        found = settings_from(read_yaml(path))
+        try:
+            found = settings_from(read_yaml(path))
+        except RecursionError:  # YAML may hold itself
+            continue
         if found.framework is None and re.match(r"version_\d+$", path.parent.name):
             found = merge_settings(found, Settings(framework="lightning"))
         sources.append(found)
@@ -114,7 +117,7 @@ def as_number(value: Any) -> float | None:
     if isinstance(value, str) and value.startswith("["):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if isinstance(value, list | tuple):
         return max((number for number in map(as_number, value) if number is not None), default=None)

@@ -28,6 +28,6 @@ def read_yaml(path: Path) -> Mapping[str, Any]:
     """Return the mapping in a YAML file, empty where it is none."""
     try:
         content = yaml.load(path.read_bytes(), Loader=_AnyTagLoader)
-    except (OSError, yaml.YAMLError, ValueError, TypeError, RecursionError):
+    except (OSError, yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return {}
     return content if isinstance(content, Mapping) else {}

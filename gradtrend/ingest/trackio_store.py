@@ -87,7 +87,7 @@ def _read(path: Path, connection: sqlite3.Connection, wanted: str | None) -> Rea
 def _row(metrics: str | bytes) -> dict[str, Any] | None:
     try:
         row = json.loads(metrics)
-    except (ValueError, TypeError):
+    except (ValueError, RecursionError, TypeError):
         return None
     return row if isinstance(row, dict) else None
 

@@ -131,7 +131,7 @@ def _item(item: bytes) -> tuple[str, Any]:
         elif key == _VALUE_JSON:
             try:
                 value = json.loads(content)
-            except ValueError:
+            except (ValueError, RecursionError):
                 value = None
     return name or "/".join(path), value
 
