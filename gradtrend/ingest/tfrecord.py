@@ -25,6 +25,8 @@ HEADER_BYTES = 12
 FRAME_BYTES = 16  # header and the checksum behind the payload
 MASK_DELTA = 0xA282EAD8  # the constant of the TFRecord format
 SEARCH_SPAN = 1 << 20  # a torn write spoils file-system blocks (4 KiB to some 100 KiB); beyond that, give up
+STRETCH = 256  # records that must repeat before more of the same are looked for: twice the tags that a program logs
+LOOKED_AT = 1 << 18  # records that are compared at once, which takes some 10 MB
 # A header of a record under 4 GiB has four zero bytes at offset 4; searching for them is quicker than trying each byte.
 LENGTH_PATTERN = re.compile(rb"(?=.{4}\0\0\0\0.{4})", re.DOTALL)
 
@@ -74,8 +76,7 @@ def header_length(header: bytes) -> int | None:
 
 def scan(data: Bytes) -> Records:
     """Find all records and check them; never raises on damaged data."""
-    starts, damage = walk_headers(data)
-    where = np.array(starts, np.int64)
+    where, damage = walk_headers(data)
     sizes = unaligned(data, "<u8")[where - HEADER_BYTES].astype(np.int64)
     good = payload_crc_matches(data, where, sizes)
     damage += [
@@ -85,8 +86,9 @@ def scan(data: Bytes) -> Records:
     return Records(where[good], sizes[good], tuple(damage))
 
 
-def walk_headers(data: Bytes) -> tuple[list[int], list[Skipped]]:
+def walk_headers(data: Bytes) -> tuple[Offsets, list[Skipped]]:
     """Return the offsets of the payloads and the damage found on the way, payloads unchecked."""
+    parts: list[Offsets] = []
     starts: list[int] = []
     damage: list[Skipped] = []
     valid: dict[bytes, int] = {}  # most records share a few lengths, so each header is checked only once
@@ -106,7 +108,43 @@ def walk_headers(data: Bytes) -> tuple[list[int], list[Skipped]]:
             break
         starts.append(position + HEADER_BYTES)
         position = end
-    return starts, damage
+        if len(starts) == STRETCH:
+            parts.append(np.array(starts, np.int64))
+            starts = []
+            position = follow(data, position, parts)
+    return np.concatenate([*parts, np.array(starts, np.int64)]), damage
+
+
+def follow(data: Bytes, position: int, parts: list[Offsets]) -> int:
+    """Add to `parts` the records from `position` on that repeat the lengths of the last ones; return where they end.
+
+    A program that logs the same tags at each step writes the same lengths again and again. Each header is compared
+    with the one that it repeats, checksum and all.
+    """
+    lengths, checksums = unaligned(data, "<u8"), unaligned(data, "<u4")
+    last = parts[-1] - HEADER_BYTES
+    gaps = np.diff(last, append=position)
+    period = period_of(gaps)
+    if period is None or (gaps != lengths[last].astype(np.int64) + FRAME_BYTES).any():  # damage lies between them
+        return position
+    like, span = last[-period:], int(gaps[-period:].sum())
+    most = max(1, LOOKED_AT // period)
+    repeats, same = 1, True
+    while same and (repeats := min(8 * repeats, most, (len(data) - position) // span)):
+        headers = (position + span * np.arange(repeats)[:, None] + (like - like[0])).ravel()
+        known = np.tile(like, repeats)
+        equal = (lengths[headers] == lengths[known]) & (checksums[headers + 8] == checksums[known + 8])
+        same = bool(equal.all())
+        found = headers if same else headers[: int(np.argmin(equal))]
+        parts.append(found + HEADER_BYTES)
+        position = position + repeats * span if same else int(headers[found.size])
+    return position
+
+
+def period_of(gaps: Offsets) -> int | None:
+    """Return after how many records the gaps between records repeat, None where they do not do so all along."""
+    longest = gaps.size // 2
+    return next((n for n in range(1, longest + 1) if (gaps[n:] == gaps[:-n]).all()), None)
 
 
 def step_over(data: Bytes, position: int, damage: list[Skipped]) -> int:
