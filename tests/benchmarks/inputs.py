@@ -1,4 +1,4 @@
-"""The logs that speed is measured on, made from a fixed seed: `python -m tests.benchmarks.inputs FOLDER`.
+"""The logs that speed is measured on, made from a fixed seed.
 
 All are healthy runs of the kind that the format's own library writes, but for some NaN at the end of the JSON lines.
 """
@@ -130,11 +130,31 @@ def small(path: Path) -> None:
     path.write_text("".join(json_rows(10)))
 
 
+EVENTS, ROWS, LAYERS, RUNS, SMALL = (
+    "events.out.tfevents.1760000000.bench", "metrics.jsonl", "layers.jsonl", "runs", "small.jsonl",
+)  # fmt: skip
 INPUTS: dict[str, Callable[[Path], None]] = {
-    "events.out.tfevents.1760000000.bench": event_file,
-    "metrics.jsonl": json_lines,
-    "long.jsonl": long_json_lines,
-    "layers.jsonl": layer_rows,
-    "runs": run_folders,
-    "small.jsonl": small,
+    EVENTS: event_file,
+    ROWS: json_lines,
+    LAYERS: layer_rows,
+    RUNS: run_folders,
+    SMALL: small,
 }
+# Run by MLflow's own client, in its environment, with the address of the store.
+WRITE_MLFLOW = """
+import sys, random
+from mlflow import MlflowClient
+from mlflow.entities import Metric
+client = MlflowClient(tracking_uri=sys.argv[1])
+run = client.create_run(client.create_experiment("speed")).info.run_id
+for start in range(0, 20_000, 1000):
+    steps = range(start, start + 1000)
+    client.log_batch(run, [Metric("grad_norm", 1 + random.random(), 1_760_000_000_000 + 250 * i, i) for i in steps])
+"""
+
+
+def make_missing(folder: Path) -> None:
+    """Make each input that is not there yet."""
+    for name, make in INPUTS.items():
+        if not (folder / name).exists():
+            make(folder / name)

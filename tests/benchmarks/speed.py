@@ -1,0 +1,179 @@
+"""Speed of whole processes beside what users would take instead, each ratio within one run.
+
+    python -m tests.benchmarks.speed [--only NAME ...] [--environments FOLDER] [--inputs FOLDER] [--tries N]
+
+Each peer comes from PyPI in an environment of its own, which is made where it is missing. The inputs are made by
+`inputs.py` in the folder given, some 250 MB, and kept. Tools take turns, and the least of the tries counts: elapsed
+time, and the processor time of the process and its children, which tells more on a machine that others use too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks import inputs
+
+PEERS = {
+    "trainproof": "trainproof==0.22.0",
+    "runmedic": "runmedic==0.1.1",
+    "losslint": "losslint==0.4.1",
+    "trainspotter": "trainspotter==0.2.6",
+    "tbparse": "tbparse==0.0.9",
+    "mlflow": "mlflow==3.17.2",
+    "pandas": "pandas==3.1.1",
+}
+_TBPARSE = "import sys, tbparse; tbparse.SummaryReader(sys.argv[1]).scalars"
+_ACCUMULATOR = (
+    "import sys; from tensorboard.backend.event_processing.event_accumulator import EventAccumulator as A\n"
+    "a = A(sys.argv[1], {'scalars': 0}); a.Reload(); [a.Scalars(tag) for tag in a.Tags()['scalars']]"
+)
+_PANDAS = "import sys, pandas; pandas.read_json(sys.argv[1], lines=True)"
+_MLFLOW = (
+    "import sys; from mlflow import MlflowClient; c = MlflowClient(sys.argv[1])\n"
+    "(run,) = c.search_runs([e.experiment_id for e in c.search_experiments()])\n"
+    "assert len(c.get_metric_history(run.info.run_id, 'grad_norm')) == 20_000"
+)
+_IMPORTS = "import polars, numpy, click"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One command; `peer` names the environment whose bin folder it lies in, None is gradtrend's own."""
+
+    name: str
+    command: tuple[str, ...]
+    peer: str | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is measured on one input, gradtrend's command first, and how many times as fast it must be as each tool."""
+
+    name: str
+    input: str
+    tools: tuple[Tool, ...]
+    reach: str
+
+
+def gradtrend(*words: str) -> Tool:
+    return Tool("gradtrend analyze", ("python", "-m", "gradtrend", "analyze", "--fail-on", "never", *words))
+
+
+def code(name: str, text: str, argument: str, peer: str | None = None) -> Tool:
+    return Tool(name, ("python", "-c", text, argument), peer)
+
+
+def works(folder: Path) -> tuple[Work, ...]:
+    """All that is measured."""
+    events, rows, layers, runs, small, database, store = (
+        str(folder / name)
+        for name in (inputs.EVENTS, inputs.ROWS, inputs.LAYERS, inputs.RUNS, inputs.SMALL, "mlflow.db", "mlruns")
+    )
+    linters = (
+        Tool("losslint", ("losslint", "check", rows), "losslint"),
+        Tool("trainproof", ("trainproof", "doctor", rows), "trainproof"),
+        Tool("runmedic", ("runmedic", "diagnose", rows), "runmedic"),
+    )
+    return (
+        Work("tensorboard", events, (
+            gradtrend(events),
+            Tool("trainproof", ("trainproof", "doctor", events), "trainproof"),
+            Tool("runmedic", ("runmedic", "diagnose", events), "runmedic"),
+            code("tbparse", _TBPARSE, events, "tbparse"),
+            code("EventAccumulator", _ACCUMULATOR, events, "tbparse"),
+        ), "12 times as fast as tbparse, 3.5 times as the linters"),
+        Work("jsonl", rows, (
+            gradtrend(rows), *linters,
+            Tool("trainspotter", ("trainspotter", "analyze", rows), "trainspotter"),
+            code("pandas, reading alone", _PANDAS, rows, "pandas"),
+        ), "3 times as fast as the linters"),
+        Work("mlflow sqlite", database, (
+            gradtrend(database), code("mlflow client", _MLFLOW, f"sqlite:///{database}", "mlflow"),
+        ), "5 times as fast"),
+        Work("mlflow files", store, (
+            gradtrend(store), code("mlflow client", _MLFLOW, f"file://{store}", "mlflow"),
+        ), "5 times as fast"),
+        Work("start", small, (gradtrend(small), code(_IMPORTS, _IMPORTS, "")), "at least 0.71 times as fast"),
+        Work("layers", layers, (gradtrend(layers),), "2 s"),
+        Work("runs", runs, (gradtrend(runs),), "8.3 s on 2 cores: 120 runs a second"),
+    )  # fmt: skip
+
+
+def bin_folder(peer: str | None, environments: Path) -> Path:
+    """Where the commands of a peer lie; its environment is made where it is missing."""
+    if peer is None:
+        return Path(sys.executable).parent
+    folder = environments / PEERS[peer].replace("==", "-")
+    if not (folder / "installed").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, PEERS[peer]], check=True)
+        (folder / "installed").touch()
+    return folder / "bin"
+
+
+def prepare(folder: Path, environments: Path, names: Sequence[str]) -> None:
+    """Make the inputs that are missing; MLflow's are written by MLflow."""
+    folder.mkdir(parents=True, exist_ok=True)
+    inputs.make_missing(folder)
+    for name, address in (
+        ("mlflow.db", f"sqlite:///{folder / 'mlflow.db'}"),
+        ("mlruns", f"file://{folder / 'mlruns'}"),
+    ):
+        if not (folder / name).exists() and any(name.startswith("mlflow") for name in names):
+            python = bin_folder("mlflow", environments) / "python"
+            subprocess.run([python, "-c", inputs.WRITE_MLFLOW, address], check=True, env=ENVIRONMENT)
+
+
+# The client refuses stores of files unless told otherwise, and would report to its makers.
+ENVIRONMENT = os.environ | {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
+
+
+def seconds(tool: Tool, environments: Path) -> tuple[float, float]:
+    """Elapsed and processor time of one call."""
+    program, *words = tool.command
+    command = [bin_folder(tool.peer, environments) / program, *words]
+    start, before = time.perf_counter(), os.times()
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, env=ENVIRONMENT)
+    elapsed, after = time.perf_counter() - start, os.times()
+    if b"Traceback" in done.stderr:
+        raise SystemExit(f"{tool.name} failed:\n{done.stderr.decode()}")
+    return elapsed, sum(after[2:4]) - sum(before[2:4])
+
+
+def measure(work: Work, environments: Path, tries: int) -> list[tuple[float, float]]:
+    """The least elapsed and the least processor time of each tool."""
+    rounds = [[seconds(tool, environments) for tool in work.tools] for _ in range(tries)]
+    return [(min(t[i][0] for t in rounds), min(t[i][1] for t in rounds)) for i in range(len(work.tools))]
+
+
+def main() -> None:
+    """Print a table a work."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    scratch = Path(tempfile.gettempdir())
+    parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="the beginnings of what is measured")
+    parser.add_argument("--environments", type=Path, default=scratch / "gradtrend-peers")
+    parser.add_argument("--inputs", type=Path, default=scratch / "gradtrend-speed")
+    parser.add_argument("--tries", type=int, default=3)
+    args = parser.parse_args()
+    chosen = [w for w in works(args.inputs) if not args.only or w.name.startswith(tuple(args.only))]
+    prepare(args.inputs, args.environments, [work.name for work in chosen])
+    for work in chosen:
+        times = measure(work, args.environments, args.tries)
+        print(f"\n{work.name} (reach: {work.reach})\n{'':24}  elapsed   times    processor   times")
+        for tool, (elapsed, processor) in zip(work.tools, times, strict=True):
+            ratios = elapsed / times[0][0], processor / times[0][1]
+            version = f"{tool.name} {PEERS[tool.peer].split('==')[1]}" if tool.peer else tool.name
+            print(f"{version:28}{elapsed:7.2f} s{ratios[0]:7.2f} {processor:10.2f} s{ratios[1]:8.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
