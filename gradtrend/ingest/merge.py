@@ -15,9 +15,9 @@ from gradtrend.model.words import Role
 
 TABLE_SCHEMA = pl.Schema(
     {
-        "series": pl.String,
-        "role": pl.String,
-        "layer": pl.String,
+        "series": pl.Categorical(),
+        "role": pl.Categorical(),
+        "layer": pl.Categorical(),
         "step": pl.Int64,
         "value": pl.Float64,
         "time": pl.Float64,
@@ -107,7 +107,7 @@ def _table(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> pl.DataFra
         "role": [naming.role.value for naming in named],
         "layer": [naming.layer for naming in named],
     }
-    names = [pl.Series(name, values, dtype=pl.String).gather(track_of) for name, values in columns.items()]
+    names = [pl.Series(name, values, dtype=pl.Categorical).gather(track_of) for name, values in columns.items()]
     if any(naming.squared for naming in named):
         squared = pl.Series(np.array([naming.squared for naming in named])[track_of])
         rows = rows.with_columns(value=pl.when(squared).then(pl.col("value").sqrt()).otherwise("value"))
