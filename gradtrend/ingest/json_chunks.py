@@ -77,11 +77,12 @@ class ChunkReader:
         _check_texts(table, whole)
         if replaced:
             table = _with_nonfinite(table, replaced)
-        metrics = [name for name, dtype in table.schema.items() if _is_metric(name, dtype)]
         line = pl.int_range(first_line, first_line + rows, dtype=pl.Int64).alias("\0line")
-        wide = table.select(line, _step(table), _time(table), *map(pl.col, metrics))
-        names = _as_logged(table.select(metrics), chunk, whole)
-        long = wide.unpivot(names, index=_INDEX, variable_name="metric", value_name="value")
+        index = table.select(line, _step(table), _time(table))
+        metrics = [name for name, dtype in table.schema.items() if _is_metric(name, dtype)]
+        metrics = _as_logged(metrics, table, chunk, whole)
+        wide = index.hstack([table[name] for name in metrics])
+        long = wide.unpivot(metrics, index=_INDEX, variable_name="metric", value_name="value")
         value = pl.col("value").cast(pl.Float64)
         long = long.select("metric", step="\0step", value=value, time="\0time", line="\0line")
         return long if whole else long.drop_nulls("value")
@@ -114,10 +115,10 @@ def _rows_and_keys(chunk: bytes) -> tuple[int, int]:
     characters = np.frombuffer(chunk, np.uint8)
     rows = int(np.count_nonzero(characters == _NEWLINE)) + (not chunk.endswith(b"\n"))
     braces = int(np.count_nonzero(characters == _BRACE))
-    before_colon = characters[:-1][characters[1:] == _COLON]
-    if braces != rows or b"[" in chunk or (before_colon <= _SPACE).any():
+    before, colons = characters[:-1], characters[1:] == _COLON
+    if braces != rows or b"[" in chunk or ((before <= _SPACE) & colons).any():
         raise _RefusedError
-    return rows, int(np.count_nonzero(before_colon == _QUOTE))
+    return rows, int(np.count_nonzero((before == _QUOTE) & colons))
 
 
 def _joined(known: pl.DataType, found: pl.DataType) -> pl.DataType:
@@ -196,14 +197,14 @@ def _number_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     return names
 
 
-def _as_logged(metrics: pl.DataFrame, chunk: bytes, whole: bool) -> list[str]:
-    """The names of the metrics that have points, in the order in which the text first mentions them.
+def _as_logged(metrics: list[str], table: pl.DataFrame, chunk: bytes, whole: bool) -> list[str]:
+    """Those of the metrics that have points, in the order in which the text first mentions them.
 
     `whole` says that each row mentions all.
     """
+    first = [0] * len(metrics) if whole else table.select(pl.col(metrics).is_not_null().arg_max()).row(0)
     first_rows: dict[int, set[str]] = {}
-    first = [0] * metrics.width if whole else metrics.select(pl.all().is_not_null().arg_max()).row(0)
-    for name, row in zip(metrics.columns, first, strict=True):
+    for name, row in zip(metrics, first, strict=True):
         first_rows.setdefault(row or 0, set()).add(name)
     names: list[str] = []
     for row in sorted(first_rows):

@@ -18,11 +18,11 @@ TABLE_SCHEMA = pl.Schema(
         "series": pl.Categorical(),
         "role": pl.Categorical(),
         "layer": pl.Categorical(),
-        "step": pl.Int64,
-        "value": pl.Float64,
-        "time": pl.Float64,
-        "line": pl.Int64,
-        "segment": pl.Int32,
+        "step": pl.Int64(),
+        "value": pl.Float64(),
+        "time": pl.Float64(),
+        "line": pl.Int64(),
+        "segment": pl.Int32(),
     }
 )
 # Two sources of one series agree when the values differ by less than this (relative), or than the coarser one prints.
