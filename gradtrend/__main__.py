@@ -2,5 +2,4 @@
 
 from gradtrend.cli import main
 
-if __name__ == "__main__":  # not in the processes that `parallel` starts
-    main()
+main()

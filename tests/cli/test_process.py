@@ -18,7 +18,7 @@ from gradtrend.cli import main
 def wait(*_):
     print("ready", flush=True)
     time.sleep(60)
-pipeline.analyze_paths = wait
+pipeline.analyze_path = wait
 main(["analyze", "x"])
 """
 
