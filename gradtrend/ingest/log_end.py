@@ -11,9 +11,9 @@ from gradtrend.model.runlog import Note
 _END_BYTES = 16 * 1024  # a traceback with its message is a few kilobytes
 # As DETR, timm and MAE ("Loss is nan, stopping training"), fairseq ("Minimum loss scale reached") and others say.
 _STOPPED = re.compile(
-    rb"[^\r\n]*(?:loss is (?:nan|inf|-inf)\b|non-?finite loss|nan(?:s| or infs?)? detected"
+    rb"(?:^|(?<=\r))[^\r\n]*(?:loss is (?:nan|inf|-inf)\b|non-?finite loss|nan(?:s| or infs?)? detected"
     rb"|minimum loss scale reached)[^\r\n]*",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 # A line that logs: training went on after what stands before it.
 _LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d", re.IGNORECASE)
