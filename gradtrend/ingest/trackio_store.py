@@ -18,6 +18,7 @@ from gradtrend.ingest.rows import Column, add_row, table_of
 from gradtrend.model.runlog import Skipped
 
 _MAGIC = b"SQLite format 3\0"
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # sqlite3 decodes the messages of a damaged file without care
 _NEEDED = {"run_name", "timestamp", "step", "metrics"}
 
 
@@ -41,7 +42,7 @@ def claims(path: Path, head: bytes) -> bool:
     try:
         with _open(path) as connection:
             return _columns_of(connection) >= _NEEDED
-    except sqlite3.Error:
+    except _DAMAGE:
         return False
 
 
@@ -50,7 +51,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     try:
         with _open(path) as connection:
             return (_read(path, connection, options.run_id),)
-    except sqlite3.Error as error:
+    except _DAMAGE as error:
         raise InputError(f"{path}: {error}", "Is the store whole? Copy it again with its -wal file.") from error
 
 
