@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from gradtrend.model.words import Role
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-_Array = TypeVar("_Array", IntArray, FloatArray)
 # Magnitudes are kept within these, so that no product or ratio of two values overflows. 32-bit logs end at 1e38.
 _LARGEST, _SMALLEST = 1e150, 1e-150
 
@@ -54,30 +53,26 @@ def series_of(log: RunLog) -> tuple[Series, ...]:
     table = log.table
     if not len(table):
         return ()
-    rows = sorted(_rows_by_series(table), key=lambda rows: int(rows[0]))
-    heads = table[[int(rows_of_one[0]) for rows_of_one in rows]].select("series", "role", "layer").iter_rows()
-    steps, values = table["step"].to_numpy(), table["value"].to_numpy()
+    starts = _starts(table)
+    if table["series"][starts].n_unique() < len(starts):
+        table = pl.concat(table.partition_by("series", maintain_order=True))
+        starts = _starts(table)
+    heads = table[starts].select("series", "role", "layer").iter_rows()
     return tuple(
-        _series(str(metric), Role(role), layer, _taken(steps, of_one), _taken(values, of_one))
-        for (metric, role, layer), of_one in zip(heads, rows, strict=True)
+        _series(str(metric), Role(role), layer, table.slice(start, stop - start))
+        for (metric, role, layer), (start, stop) in zip(heads, pairwise([*starts, len(table)]), strict=True)
         if role != Role.OTHER.value
     )
 
 
-def _rows_by_series(table: pl.DataFrame) -> list[IntArray]:
-    """The row numbers of each series, ascending."""
+def _starts(table: pl.DataFrame) -> list[int]:
+    """The rows at which another series begins."""
     codes = table["series"].cast(pl.Categorical).to_physical().to_numpy()
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    return [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist()]
 
 
-def _taken(column: _Array, rows: IntArray) -> _Array:
-    """The column at those rows: a view where they lie side by side, as they do in most logs."""
-    first, last = int(rows[0]), int(rows[-1])
-    return column[first : last + 1] if last - first + 1 == len(rows) else column[rows]
-
-
-def _series(metric: str, role: Role, layer: str | None, steps: IntArray, values: FloatArray) -> Series:
+def _series(metric: str, role: Role, layer: str | None, rows: pl.DataFrame) -> Series:
+    steps, values = rows["step"].to_numpy(), rows["value"].to_numpy()
     if len(steps) > 1 and not (np.diff(steps) > 0).all():
         keep = rows_that_count(steps)
         steps, values = steps[keep], values[keep]

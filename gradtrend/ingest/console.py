@@ -12,7 +12,7 @@ from gradtrend.ingest.console_blocks import BlockSteps
 from gradtrend.ingest.console_gaps import missing_steps
 from gradtrend.ingest.console_line import LineReader
 from gradtrend.ingest.console_megatron import MegatronLosses
-from gradtrend.ingest.console_rows import ConsoleRows, table_of_rows
+from gradtrend.ingest.console_rows import ConsoleRows, series_of_rows
 from gradtrend.ingest.console_scan import LineScanner
 from gradtrend.ingest.console_tables import TableReader
 from gradtrend.ingest.log_end import ending
@@ -83,18 +83,18 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
             rows.add(number, logged)
         scanner.every_line = table.is_open
     megatron.fill(rows)
-    frame, notes, lost = table_of_rows(rows)
+    series, notes, lost = series_of_rows(rows)
     if lost:
         lines = "1 line" if lost == 1 else f"{lost} lines"
         skipped.append(Skipped(f"{lines} without a step, where others have one"))
     return Reading(
         "console",
         path,
-        frame,
+        series,
         digits=rows.kept_digits(),
         skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
         skipped_count=len(skipped) + max(0, lost - 1),
-        notes=(*notes, *(missing_steps(frame) if rows.stride == 1 else ())),
+        notes=(*notes, *(missing_steps(series) if rows.stride == 1 else ())),
     )
 
 

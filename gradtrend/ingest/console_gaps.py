@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 
@@ -13,13 +15,13 @@ _REGULAR = 0.8  # share of steps at the usual distance above which the others ar
 _FEWEST = 8  # points from which a rhythm shows
 
 
-def missing_steps(table: pl.DataFrame) -> tuple[Note, ...]:
+def missing_steps(series: Mapping[str, pl.DataFrame]) -> tuple[Note, ...]:
     """A note that counts the missing steps of the best-logged gradient norm (or loss), if there are any."""
-    counts = table.group_by("metric", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+    names = sorted(series, key=lambda name: -series[name].height)
     for role in (Role.GRAD_NORM, Role.LOSS):
-        metric = next((name for name in counts["metric"] if says(name) is role), None)
+        metric = next((name for name in names if says(name) is role), None)
         if metric is not None:
-            return _note(metric, table.filter(pl.col("metric") == metric)["step"].drop_nulls())
+            return _note(metric, series[metric]["step"].drop_nulls())
     return ()
 
 

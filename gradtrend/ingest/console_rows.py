@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from gradtrend.ingest.console_grammar import value_of
 from gradtrend.ingest.console_line import ConsoleLine
 from gradtrend.ingest.console_plan import says
 from gradtrend.ingest.counters import UNKNOWN, Ints, whole_run_steps
-from gradtrend.ingest.reading import READING_SCHEMA
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
 
@@ -133,10 +133,10 @@ def significant_digits(text: str) -> int:
     return max(1, len(mantissa.replace(".", "").lstrip("0")))
 
 
-def table_of_rows(rows: ConsoleRows) -> tuple[pl.DataFrame, tuple[Note, ...], int]:
-    """The reading's table, notes on what was left out, and how many lines had no step where others do."""
+def series_of_rows(rows: ConsoleRows) -> tuple[dict[str, pl.DataFrame], tuple[Note, ...], int]:
+    """The reading's series, notes on what was left out, and how many lines had no step where others do."""
     if not rows.value:
-        return pl.DataFrame(schema=READING_SCHEMA), (), 0
+        return {}, (), 0
     row = np.frombuffer(rows.row, dtype=np.intc)
     steps, unplaced = _steps(rows)
     keep, notes = _one_rank(rows, row)
@@ -150,18 +150,22 @@ def table_of_rows(rows: ConsoleRows) -> tuple[pl.DataFrame, tuple[Note, ...], in
     order = np.lexsort((row, metric))
     order = order[keep[order]]
     order = order[_settled(metric[order], steps[row[order]], np.frombuffer(rows.bar, dtype=np.int8)[row[order]])]
-    names = pl.Series(list(rows.names), dtype=pl.String)
-    frame = pl.DataFrame(
+    points = pl.DataFrame(
         {
-            "metric": names.gather(pl.Series(metric[order])),
             "step": pl.Series(steps[row[order]]),
             "value": pl.Series(np.frombuffer(rows.value)[order]),
             "time": pl.Series([None], dtype=pl.Float64).new_from_index(0, len(order)),
             "line": pl.Series(np.frombuffer(rows.line, dtype=np.int64)[row[order]]),
         }
-    )
-    frame = frame.with_columns(pl.when(pl.col("step") != UNKNOWN).then(pl.col("step")).alias("step"))
-    return frame, (*notes, *_thinned(rows)), lost
+    ).with_columns(pl.when(pl.col("step") != UNKNOWN).then(pl.col("step")).alias("step"))
+    names = list(rows.names)
+    edges = [0, *(np.flatnonzero(np.diff(metric[order])) + 1).tolist(), len(order)]
+    series = {
+        names[metric[order[start]]]: points.slice(start, stop - start)
+        for start, stop in itertools.pairwise(edges)
+        if stop > start
+    }
+    return series, (*notes, *_thinned(rows)), lost
 
 
 def _thinned(rows: ConsoleRows) -> tuple[Note, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -63,18 +65,25 @@ def _count_restarts(counter: Ints, total: Ints, given: npt.NDArray[np.bool_], re
     return epoch
 
 
-def by_epoch_column(table: pl.DataFrame) -> pl.DataFrame:
-    """A reading's table with steps of the whole run, where its rows have an `epoch` and their step restarts with it."""
-    epochs = table.filter((pl.col("metric") == "epoch") & pl.col("value").is_finite() & pl.col("line").is_not_null())
-    if epochs["step"].is_sorted() and epochs["line"].is_sorted():  # nothing restarts
-        return table
-    rows = epochs.select("line", "step", epoch=pl.col("value")).drop_nulls().unique("line").sort("line")
+def by_epoch_column(series: Mapping[str, pl.DataFrame]) -> Mapping[str, pl.DataFrame]:
+    """A reading's series with steps of the whole run, where rows have an `epoch` with which their step restarts."""
+    epochs = series.get("epoch")
+    if epochs is None or (epochs["step"].is_sorted() and epochs["line"].is_sorted()):  # nothing restarts
+        return series
+    finite = epochs.filter(pl.col("value").is_finite() & pl.col("line").is_not_null())
+    rows = finite.select("line", "step", epoch=pl.col("value")).drop_nulls().unique("line").sort("line")
     if rows.height < 2 or (rows["epoch"] % 1 != 0).any():
-        return table
+        return series
     unknown = np.full(rows.height, UNKNOWN, dtype=np.int64)
     counter = rows["step"].to_numpy()
     steps = whole_run_steps(rows["epoch"].cast(pl.Int64).to_numpy(), counter, unknown)
     if (steps == counter).all():
-        return table
-    renumbered = table.join(rows.select("line", whole=pl.Series(steps)), on="line", how="left", maintain_order="left")
-    return renumbered.with_columns(step=pl.coalesce("whole", "step")).drop("whole")
+        return series
+    whole = rows.select("line", whole=pl.Series(steps))
+    return {metric: _renumbered(points, whole) for metric, points in series.items()}
+
+
+def _renumbered(points: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
+    """The points with the step `whole` of their line, where it has one."""
+    joined = points.join(whole, on="line", how="left", maintain_order="left")
+    return joined.select(pl.coalesce("whole", "step").alias("step"), "value", "time", "line")

@@ -11,7 +11,7 @@ from pathlib import Path
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
-from gradtrend.ingest.rows import NOT_METRICS, STEP_KEYS, Column, parse_number, table_of, whole
+from gradtrend.ingest.rows import NOT_METRICS, STEP_KEYS, Column, parse_number, series_of, whole
 from gradtrend.ingest.text_stream import decoded_head, open_log, whole_lines
 from gradtrend.ingest.wide_rows import WideRows
 from gradtrend.model.runlog import Skipped
@@ -122,10 +122,10 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     rows = _rows(lines, header, skipped)
     long = _long(header)
     columns = _long_columns(rows, header, *long) if long else _wide_columns(rows, header)
-    table = table_of(columns)
-    if table.is_empty():
+    series = series_of(columns)
+    if not series:
         raise EmptyLogError(f"{path}: no row of numbers fits the header")
-    return (Reading("csv", path, table, skipped=tuple(skipped[:MAX_SKIPPED_KEPT]), skipped_count=len(skipped)),)
+    return (Reading("csv", path, series, skipped=tuple(skipped[:MAX_SKIPPED_KEPT]), skipped_count=len(skipped)),)
 
 
 def metric_of_file(path: Path) -> str:

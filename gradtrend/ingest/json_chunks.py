@@ -33,7 +33,6 @@ _STAND_INS = (
 _EXACT_INTEGERS = 1 << 53  # beyond these a float no longer holds every integer
 _COUNTERS = (*STEP_KEYS, "epoch")
 _INTEGERS = frozenset({*_COUNTERS, *TIME_KEYS})
-_INDEX = ("\0line", "\0step", "\0time")  # no metric is called so
 _NEWLINE, _SPACE, _QUOTE, _COLON, _BRACE = b'\n ":{'
 # Text that `rows.parse_number` may take for a number.
 _NUMBER_LIKE = (
@@ -53,10 +52,10 @@ class ChunkReader:
         self._schema: dict[str, pl.DataType] = {}
         self._refusals = 0
 
-    def points(self, chunk: bytes, first_line: int) -> pl.DataFrame | None:
+    def points(self, chunk: bytes, first_line: int) -> dict[str, pl.DataFrame] | None:
         """The points of a chunk of whole lines, all of them rows of metrics; None where it must be read row by row.
 
-        The table has the columns of a reading, one metric after another; a value is null where null was logged.
+        A table for each metric, as a reading has them; a value is null where null was logged.
         """
         if len(chunk) < LEAST_BYTES or self._refusals >= MOST_REFUSALS:
             return None
@@ -69,7 +68,7 @@ class ChunkReader:
         self._refusals = 0
         return points
 
-    def _points(self, chunk: bytes, first_line: int) -> pl.DataFrame:
+    def _points(self, chunk: bytes, first_line: int) -> dict[str, pl.DataFrame]:
         rows, keys = _rows_and_keys(chunk)
         text, replaced = _without_nonfinite(chunk)
         table = self._parsed(text, rows, keys)
@@ -77,15 +76,16 @@ class ChunkReader:
         _check_texts(table, whole)
         if replaced:
             table = _with_nonfinite(table, replaced)
-        line = pl.int_range(first_line, first_line + rows, dtype=pl.Int64).alias("\0line")
-        index = table.select(line, _step(table), _time(table))
+        numbers = pl.int_range(first_line, first_line + rows, dtype=pl.Int64).alias("line")
+        step, time, line = table.select(_step(table), _time(table), numbers)
         metrics = [name for name, dtype in table.schema.items() if _is_metric(name, dtype)]
-        metrics = _as_logged(metrics, table, chunk, whole)
-        wide = index.hstack([table[name] for name in metrics])
-        long = wide.unpivot(metrics, index=_INDEX, variable_name="metric", value_name="value")
-        value = pl.col("value").cast(pl.Float64)
-        long = long.select("metric", step="\0step", value=value, time="\0time", line="\0line")
-        return long if whole else long.drop_nulls("value")
+        points: dict[str, pl.DataFrame] = {}
+        for name in _as_logged(metrics, table, chunk, whole):
+            value = table[name].alias("value")
+            points[name] = pl.DataFrame([step, value.cast(pl.Float64), time, line])
+            if not whole and value.null_count():
+                points[name] = points[name].filter(value.is_not_null())
+        return points
 
     def _parsed(self, text: bytes, rows: int, keys: int) -> pl.DataFrame:
         """The chunk as a table, by the columns known so far, else with those of its first lines, else with its own."""
@@ -176,7 +176,7 @@ def _step(table: pl.DataFrame) -> pl.Expr:
             steps.append(pl.when(counter == counter.floor()).then(counter).cast(pl.Int64))
         elif table.select(pl.coalesce(*steps, pl.lit(None)).is_null().any()).item():
             raise _RefusedError  # 1 and 1.0 are told apart there
-    return pl.coalesce(*steps, pl.lit(None, dtype=pl.Int64)).alias("\0step")
+    return pl.coalesce(*steps, pl.lit(None, dtype=pl.Int64)).alias("step")
 
 
 def _time(table: pl.DataFrame) -> pl.Expr:
@@ -186,7 +186,7 @@ def _time(table: pl.DataFrame) -> pl.Expr:
         time = pl.col(key).cast(pl.Float64)
         seconds = pl.when(time > FIRST_MILLISECONDS).then(time / 1000).otherwise(time)
         times.append(pl.when(time > EARLIEST_TIME).then(seconds))
-    return pl.coalesce(*times, pl.lit(None, dtype=pl.Float64)).alias("\0time")
+    return pl.coalesce(*times, pl.lit(None, dtype=pl.Float64)).alias("time")
 
 
 def _number_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:

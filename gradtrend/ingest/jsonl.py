@@ -77,21 +77,24 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
     lost: list[Skipped] = []  # lines too long, and what lies behind damage in a compressed file
     bad: list[Skipped] = []
     reader = ChunkReader()
-    parts: list[pl.DataFrame] = []
+    parts: dict[str, list[pl.DataFrame]] = {}
+    rows = False
     for first, chunk in whole_lines(stream, lost):
         points = reader.points(chunk, first)
         if points is None:
             points = read_rows(chunk, first, bad)
-        if points is not None:
-            parts.append(points)
-    if not parts:
+        rows |= points is not None
+        for metric, frame in (points or {}).items():
+            parts.setdefault(metric, []).append(frame)
+    if not rows:
         raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
-    table = without_nulls(pl.concat(parts))
+    series = {metric: without_nulls(pl.concat(frames)) for metric, frames in parts.items()}
+    held = {metric: points for metric, points in series.items() if points.height}
     skipped = (*bad, *lost)
-    return Reading("jsonl", path, table, skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
+    return Reading("jsonl", path, held, skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
 
 
-def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> pl.DataFrame | None:
+def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl.DataFrame] | None:
     """The points of a chunk read row by row, None where no line is an object; what is none is added to `bad`."""
     columns: dict[str, Column] = {}
     rows = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -56,11 +56,11 @@ def _joined(
     captures, reports = debug_evidence(run.folder) if debug else ((), ())
     if not readings and not captures and not reports:
         raise errors[0] if errors else _nothing_in(run)
-    held = [reading for reading in readings if not reading.table.is_empty() or reading.skipped_count]
+    held = [reading for reading in readings if reading.series or reading.skipped_count]
     if held or captures or reports:  # beside these, a text without metrics is no log
         readings = held
     numbered = [_with_steps(_named_by_folder(reading, run)) for reading in readings]
-    names = {str(name) for reading in numbered for name in reading.table["metric"].unique()}
+    names = {name for reading in numbered for name in reading.series}
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
     table, notes = merge(numbered, namings)
@@ -112,20 +112,20 @@ def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
     folder = reading.path.parent.name
     if not reading.path.is_relative_to(run.folder) or reading.path.parent == run.folder:
         return reading
-    tags = [str(tag) for tag in reading.table["metric"].unique()]
+    tags = list(reading.series)
     stem = tags[0].replace("/", "_").replace(" ", "_") + "_" if len(tags) == 1 else ""
     if len(tags) == 1 and folder.startswith(stem) and len(folder) > len(stem):
-        name = pl.lit(f"{tags[0]}/{folder.removeprefix(stem)}")
+        names = [f"{tags[0]}/{folder.removeprefix(stem)}"]
     elif folder.lower() in _HELD_OUT_FOLDERS:
-        name = pl.lit("val/") + pl.col("metric")
+        names = [f"val/{tag}" for tag in tags]
     else:
         return reading
-    return replace(reading, table=reading.table.with_columns(name.alias("metric")))
+    return replace(reading, series=dict(zip(names, reading.series.values(), strict=True)))
 
 
 def _with_steps(reading: Reading) -> Reading:
     """Steps of the whole run for every row: counters within an epoch are added up, rows without a step numbered."""
-    return _with_row_numbers(replace(reading, table=by_epoch_column(reading.table)))
+    return _with_row_numbers(replace(reading, series=by_epoch_column(reading.series)))
 
 
 def _with_row_numbers(reading: Reading) -> Reading:
@@ -133,29 +133,40 @@ def _with_row_numbers(reading: Reading) -> Reading:
 
     Where some rows have a step, those without one are left out; a row of loss or gradient norm lost so is counted.
     """
-    table = reading.table
-    if not table["step"].null_count():
+    without = {metric for metric, points in reading.series.items() if points["step"].null_count()}
+    if not without:
         return reading
-    without = pl.col("step").is_null().all().over("metric")
-    judged = pl.col("metric").is_in([name for name in table["metric"].unique() if _is_judged(name)])
-    stepless = table.filter(without & judged)
-    if stepless.height or table["step"].null_count() == table.height:
-        return _numbered(reading, table.filter(without), table.filter(~without & pl.col("step").is_not_null()))
-    lost = table.filter(pl.col("step").is_null() & judged)
-    lines = lost["line"].unique().sort()
+    series = dict(reading.series)
+    stepless = {metric for metric in without if series[metric]["step"].null_count() == series[metric].height}
+    if stepless and (len(stepless) == len(series) or any(_is_judged(metric) for metric in stepless)):
+        series |= _numbered({metric: series[metric] for metric in series if metric in stepless})
+        return replace(reading, series=_with_steps_only(series), numbered=True)
+    lost = [series[metric].filter(pl.col("step").is_null())["line"] for metric in without if _is_judged(metric)]
+    lines = pl.concat(lost).unique().sort() if lost else ()
     return replace(
         reading,
-        table=table.filter(pl.col("step").is_not_null()),
+        series=_with_steps_only(series),
         skipped=(*reading.skipped, *(Skipped("a row without a step", line=line) for line in lines))[:MAX_SKIPPED_KEPT],
         skipped_count=reading.skipped_count + len(lines),
     )
 
 
-def _numbered(reading: Reading, stepless: pl.DataFrame, stepped: pl.DataFrame) -> Reading:
-    """Steps from row numbers for the metrics that never have one."""
-    position = pl.col("line") if stepless["line"].null_count() == 0 else pl.int_range(pl.len()).over("metric")
-    numbered = stepless.with_columns((position.rank("dense").cast(pl.Int64) - 1).alias("step"))
-    return replace(reading, table=pl.concat([numbered, stepped]), numbered=True)
+def _numbered(series: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The series with steps from row numbers: all of them are of metrics that never have one."""
+    lines = pl.concat([points["line"] for points in series.values()])
+    if lines.null_count():
+        return {metric: points.with_columns(step=pl.int_range(pl.len())) for metric, points in series.items()}
+    rows = lines.unique().sort()
+    return {
+        metric: points.with_columns(rows.search_sorted(points["line"]).cast(pl.Int64).alias("step"))
+        for metric, points in series.items()
+    }
+
+
+def _with_steps_only(series: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The rows that have a step, of the metrics that have any."""
+    stepped = ((metric, points.filter(pl.col("step").is_not_null())) for metric, points in series.items())
+    return {metric: points for metric, points in stepped if points.height}
 
 
 def _without_steps(readings: Sequence[Reading]) -> tuple[Note, ...]:
@@ -183,8 +194,8 @@ def _source(reading: Reading, run: RunFiles) -> Source:
     return Source(
         format=reading.format,
         path=str(relative) if str(relative) != "." else reading.path.name,
-        series=reading.table["metric"].n_unique(),
-        points=reading.table.height,
+        series=len(reading.series),
+        points=sum(points.height for points in reading.series.values()),
         skipped=reading.skipped,
         skipped_count=reading.skipped_count,
     )

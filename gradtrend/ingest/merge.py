@@ -99,19 +99,26 @@ def _table(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> pl.DataFra
     """The tracks one after another, with the name, the role and the layer of each in every row."""
     if not tracks:
         return pl.DataFrame(schema=TABLE_SCHEMA)
-    rows = pl.concat([track.rows for track in tracks])
-    track_of = np.repeat(np.arange(len(tracks)), [track.rows.height for track in tracks])
     named = [namings[track.metric] for track in tracks]
+    rows = pl.concat([_as_norm(track.rows, naming) for track, naming in zip(tracks, named, strict=True)])
+    lengths = [track.rows.height for track in tracks]
     columns: dict[str, list[str | None]] = {
         "series": [track.metric for track in tracks],
         "role": [naming.role.value for naming in named],
         "layer": [naming.layer for naming in named],
     }
-    names = [pl.Series(name, values, dtype=pl.Categorical).gather(track_of) for name, values in columns.items()]
-    if any(naming.squared for naming in named):
-        squared = pl.Series(np.array([naming.squared for naming in named])[track_of])
-        rows = rows.with_columns(value=pl.when(squared).then(pl.col("value").sqrt()).otherwise("value"))
+    names = [_repeated(name, values, lengths) for name, values in columns.items()]
     return pl.DataFrame([*names, *rows.get_columns()])
+
+
+def _as_norm(rows: pl.DataFrame, naming: Naming) -> pl.DataFrame:
+    return rows.with_columns(pl.col("value").sqrt()) if naming.squared else rows
+
+
+def _repeated(name: str, values: Sequence[str | None], lengths: Sequence[int]) -> pl.Series:
+    """A column with each value as often as its length says."""
+    of_one = pl.Series(name, values, dtype=pl.Categorical)
+    return pl.concat([of_one.new_from_index(i, length) for i, length in enumerate(lengths)])
 
 
 def _tracks(readings: Sequence[Reading]) -> list[Track]:
@@ -125,8 +132,8 @@ def _tracks(readings: Sequence[Reading]) -> list[Track]:
         digits, numbered = min(part.digits for part in ordered), any(part.numbered for part in ordered)
         by_metric: dict[str, list[pl.DataFrame]] = {}
         for part in ordered:
-            for (metric,), rows in part.table.partition_by("metric", maintain_order=True, as_dict=True).items():
-                by_metric.setdefault(str(metric), []).append(rows)
+            for metric, points in part.series.items():
+                by_metric.setdefault(metric, []).append(points)
         for metric, frames in by_metric.items():
             tracks.append(Track(metric, format_name, digits, numbered, _with_segments(_without_copies(frames))))
     return tracks
@@ -153,10 +160,10 @@ def _is_head_of(short: pl.DataFrame, long: pl.DataFrame) -> bool:
 def _with_segments(frames: list[pl.DataFrame]) -> pl.DataFrame:
     """All parts one after another, `segment` counting how often the steps went back."""
     rows = pl.concat(frames) if len(frames) > 1 else frames[0]
-    steps = rows["step"].to_numpy()
-    segment = np.zeros(len(steps), dtype=np.int32)
-    np.cumsum(steps[1:] < steps[:-1], out=segment[1:])
-    return pl.DataFrame([rows["step"], rows["value"], rows["time"], rows["line"], pl.Series("segment", segment)])
+    if rows["step"].is_sorted():
+        return rows.hstack([pl.Series("segment", [0], dtype=pl.Int32).new_from_index(0, rows.height)])
+    goes_back = pl.col("step") < pl.col("step").shift()
+    return rows.with_columns(goes_back.cum_sum().fill_null(0).cast(pl.Int32).alias("segment"))
 
 
 def _last_values(track: Track) -> pl.DataFrame:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from gradtrend.errors import InputError
-from gradtrend.ingest.mlflow_runs import Points, StoredRun, choose_run, reading_of, restored
+from gradtrend.ingest.mlflow_runs import INT64_LIMIT, SQL_INFINITY, StoredRun, add_point, choose_run, reading_of
 from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.rows import Column, points_of
 from gradtrend.model.runlog import Note, Skipped
 
 META = "meta.yaml"
-INT64_LIMIT = 1 << 63
 MAX_ENTRIES_LOOKED_AT = 50  # a store's folders are experiments; a data set's thousands are not worth a look
 
 
@@ -42,10 +46,10 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     else:
         run, notes = choose_run(runs, options.run_id, str(path))
     skipped: list[Skipped] = []
-    points = read_points(Path(run.place), skipped)
-    if not points.metrics:
+    series = read_points(Path(run.place), skipped)
+    if not series:
         raise InputError(f"run {run} in {path} holds no readable metric", "Check its metrics/ folder.")
-    return (reading_of(path, run, points, read_params(Path(run.place)), notes, skipped),)
+    return (reading_of(path, run, series, read_params(Path(run.place)), notes, skipped),)
 
 
 def is_run(folder: Path) -> bool:
@@ -124,23 +128,49 @@ def metric_files(run: Path) -> Iterator[Path]:
         yield from (Path(folder) / file for file in sorted(files))
 
 
-def read_points(run: Path, skipped: list[Skipped]) -> Points:
-    """Return all points of a run; lines that are none are added to `skipped`."""
-    points = Points()
+def read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
+    """Return all points of each metric of a run; lines that are none are added to `skipped`."""
+    series: dict[str, pl.DataFrame] = {}
     for path in metric_files(run):
         metric = path.relative_to(run / "metrics").as_posix()
         try:
-            lines = path.read_bytes().decode("utf-8", "replace").splitlines()
+            content = path.read_bytes()
         except OSError as error:
             skipped.append(Skipped(f"metric {metric}: {error.strerror or error}"))
             continue
-        for number, line in enumerate(lines, 1):
-            if line.strip() and not add_line(points, metric, line):
-                skipped.append(Skipped(f"metric {metric}: not 'timestamp value step'", line=number))
-    return points
+        plain = plain_points(content)
+        series |= points_of(read_lines(metric, content, skipped)) if plain is None else {metric: plain}
+    return series
 
 
-def add_line(points: Points, metric: str, line: str) -> bool:
+def plain_points(content: bytes) -> pl.DataFrame | None:
+    """Return the points of a file all lines of which are `timestamp value step`, None for any other.
+
+    polars reads numbers as Python does and refuses what is none, in a tenth of the time.
+    """
+    schema = {"time": pl.Int64(), "value": pl.Float64(), "step": pl.Int64()}
+    try:
+        lines = pl.read_csv(io.BytesIO(content), separator=" ", has_header=False, schema=schema, quote_char=None)
+    except pl.exceptions.PolarsError:
+        return None
+    if lines.is_empty() or any(lines.null_count().row(0)):
+        return None
+    value = pl.col("value")
+    infinite = value.is_finite() & (value.abs() >= SQL_INFINITY)
+    restored = pl.when(infinite).then(value * math.inf).otherwise(value)
+    return lines.select("step", restored, pl.col("time") / 1000, line=pl.lit(None, pl.Int64))
+
+
+def read_lines(metric: str, content: bytes, skipped: list[Skipped]) -> dict[str, Column]:
+    """Return the points of one file, read line by line."""
+    columns: dict[str, Column] = {}
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        if line.strip() and not add_line(columns, metric, line):
+            skipped.append(Skipped(f"metric {metric}: not 'timestamp value step'", line=number))
+    return columns
+
+
+def add_line(columns: dict[str, Column], metric: str, line: str) -> bool:
     """Add one line `timestamp value [step [dataset ...]]`; False where it is none."""
     parts = line.split()
     try:
@@ -150,7 +180,7 @@ def add_line(points: Points, metric: str, line: str) -> bool:
         return False
     if abs(step or 0) >= INT64_LIMIT or abs(time) >= INT64_LIMIT:
         return False
-    points.add(metric, step, restored(value), time)
+    add_point(columns, metric, step, value, time)
     return True
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 
 from gradtrend.errors import EmptyLogError, InputError
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, READING_SCHEMA, Reading
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading
+from gradtrend.ingest.rows import Column
 from gradtrend.ingest.settings import settings_from
 from gradtrend.model.runlog import Note, Skipped
 
@@ -37,23 +38,6 @@ class StoredRun:
             with suppress(ValueError, OverflowError, OSError):  # a time far outside the calendar
                 when = datetime.fromtimestamp(self.started, UTC).strftime("started %Y-%m-%d %H:%M:%S UTC")
         return f"{self.id} ({self.name or 'no name'}, {when})"
-
-
-@dataclass(slots=True)
-class Points:
-    """Logged values of one run while they are gathered, in the order they were logged; times in milliseconds."""
-
-    metrics: list[str] = field(default_factory=list)
-    steps: list[int | None] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    times: list[int | None] = field(default_factory=list)
-
-    def add(self, metric: str, step: int | None, value: float, time: int | None) -> None:
-        """Append one value."""
-        self.metrics.append(metric)
-        self.steps.append(step)
-        self.values.append(value)
-        self.times.append(time)
 
 
 def choose_run(runs: Sequence[StoredRun], wanted: str | None, store: str) -> tuple[StoredRun, tuple[Note, ...]]:
@@ -109,47 +93,45 @@ def listed(runs: Sequence[StoredRun]) -> str:
     return "; ".join(str(run) for run in runs[:MAX_RUNS_LISTED]) + (f"; and {more} more" if more > 0 else "")
 
 
+# Steps and times are 64-bit integers; sqlite and text files can hold larger ones.
+INT64_LIMIT = 1 << 63
+
+
 def restored(value: float) -> float:
     """Return a value with MLflow's stand-in for infinity turned back."""
     return math.copysign(math.inf, value) if abs(value) >= SQL_INFINITY else value
 
 
-def table_of(points: Points) -> pl.DataFrame:
-    """Return the points in time order, equal times in the order logged.
+def add_point(columns: dict[str, Column], metric: str, step: int | None, value: float, time: int | None) -> None:
+    """Append one stored value of a metric; `time` in milliseconds since the epoch."""
+    seconds = None if time is None else time / 1000
+    columns.setdefault(metric, Column()).add(step, restored(value), seconds, None)
+
+
+def in_time_order(points: pl.DataFrame) -> pl.DataFrame:
+    """Return a metric's points in time order, equal times in the order logged.
 
     MLflow gives step 0 to every value that is logged without a step, so a metric with several values all at step 0 has
     no steps.
     """
-    steps = pl.Series("step", points.steps, dtype=pl.Int64)
-    table = pl.DataFrame(
-        {
-            "metric": pl.Series(points.metrics, dtype=pl.String),
-            "step": steps,
-            "value": pl.Series(points.values, dtype=pl.Float64),
-            "time": pl.Series(points.times, dtype=pl.Int64) / 1000,
-            "line": pl.repeat(None, len(steps), dtype=pl.Int64, eager=True),
-        },
-        schema=READING_SCHEMA,
-    )
-    unstepped = ((pl.col("step") == 0).all() & (pl.len() > 1)).over("metric")
-    return table.sort("time", maintain_order=True).with_columns(
-        step=pl.when(unstepped).then(None).otherwise(pl.col("step"))
-    )
+    if points.height > 1 and points["step"].eq_missing(0).all():
+        points = points.with_columns(step=pl.lit(None, pl.Int64))
+    return points if points["time"].is_sorted() else points.sort("time", maintain_order=True)
 
 
 def reading_of(
     path: Path,
     run: StoredRun,
-    points: Points,
+    series: Mapping[str, pl.DataFrame],
     params: Mapping[str, str],
     notes: tuple[Note, ...],
     skipped: Sequence[Skipped] = (),
 ) -> Reading:
-    """Return the Reading of one run."""
+    """Return the Reading of one run, from its points in the order they were stored."""
     return Reading(
         format="mlflow",
         path=path,
-        table=table_of(points),
+        series={metric: in_time_order(points) for metric, points in series.items()},
         started=run.started,
         skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
         skipped_count=len(skipped),

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import InputError, MissingPackageError
-from gradtrend.ingest.mlflow_runs import Points, StoredRun, choose_run, reading_of, restored
+from gradtrend.ingest.mlflow_runs import StoredRun, add_point, choose_run, reading_of
 from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.rows import Column, points_of
 
 MAX_RUNS_SEARCHED = 2000  # the newest; an older one is found by its full id
 PAGE = 1000  # the most that servers give at once
@@ -49,10 +50,10 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             client = MlflowClient(tracking_uri=address)
             run, notes = choose_run(stored_runs(client, options.run_id), options.run_id, address)
             data = client.get_run(run.id).data
-            points = read_points(client, run.id, sorted(data.metrics))
+            series = points_of(read_points(client, run.id, sorted(data.metrics)))
         except (MlflowException, OSError, ValueError) as error:
             raise InputError(f"cannot read from {address}: {reason(error)}", "Is this the server's address?") from error
-    return (reading_of(path, run, points, data.params, notes),)
+    return (reading_of(path, run, series, data.params, notes),)
 
 
 @contextmanager
@@ -106,14 +107,14 @@ def stored_run(run: Any) -> StoredRun:
     )
 
 
-def read_points(client: Any, run: str, metrics: Sequence[str]) -> Points:
+def read_points(client: Any, run: str, metrics: Sequence[str]) -> dict[str, Column]:
     """Return every point of every metric; the server keeps no order within one millisecond."""
-    points = Points()
+    columns: dict[str, Column] = {}
     for name in metrics:
         for metric in client.get_metric_history(run, name):
             value = float(metric.value) if metric.value is not None else math.nan
-            points.add(name, metric.step, restored(value), metric.timestamp)
-    return points
+            add_point(columns, name, metric.step, value, metric.timestamp)
+    return columns
 
 
 def reason(error: Exception) -> str:

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.mlflow_runs import Points, StoredRun, choose_run, reading_of, restored
+from gradtrend.ingest.mlflow_runs import INT64_LIMIT, StoredRun, add_point, choose_run, reading_of
 from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.rows import Column, points_of
 from gradtrend.model.runlog import Skipped
 
 MAGIC = b"SQLite format 3\0"
 WAL_VERSION = 2  # the file format's "read version" at byte 19 in write-ahead-log mode
 WAIT_SECONDS = 2.0  # for a writer to finish its transaction
-INT64_LIMIT = 1 << 63
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # sqlite3 decodes names and messages of a damaged file without care
 
 
@@ -43,8 +43,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             runs = stored_runs(connection)
             run, notes = choose_run(runs, options.run_id, str(path))
             skipped: list[Skipped] = []
-            points = read_points(connection, run.id, skipped)
-            return (reading_of(path, run, points, read_params(connection, run.id), notes, skipped),)
+            series = points_of(read_points(connection, run.id, skipped))
+            return (reading_of(path, run, series, read_params(connection, run.id), notes, skipped),)
     except DAMAGE as error:
         if "locked" in str(error):
             raise InputError(
@@ -127,9 +127,9 @@ def has_metrics(connection: sqlite3.Connection, run: str) -> bool:
     return bool(found)
 
 
-def read_points(connection: sqlite3.Connection, run: str, skipped: list[Skipped]) -> Points:
+def read_points(connection: sqlite3.Connection, run: str, skipped: list[Skipped]) -> dict[str, Column]:
     """Return all points of a run in the order inserted; a damaged page ends them, which is added to `skipped`."""
-    points = Points()
+    columns: dict[str, Column] = {}
     query = selected(connection, "metrics", ("key", "value", "timestamp", "step", "is_nan"))
     try:
         for key, value, time, step, is_nan in connection.execute(f"{query} WHERE run_uuid = ? ORDER BY rowid", (run,)):
@@ -137,12 +137,13 @@ def read_points(connection: sqlite3.Connection, run: str, skipped: list[Skipped]
             if not isinstance(number, int | float) or not fits(step) or not fits(time):
                 skipped.append(Skipped(f"metric {key}: value {value!r} at step {step!r} is no number"))
                 continue
-            points.add(str(key), step, restored(float(number)), time)
+            add_point(columns, str(key), step, float(number), time)
     except DAMAGE as error:
-        if not points.metrics:
+        if not columns:
             raise
-        skipped.append(Skipped(f"database damaged behind {len(points.metrics)} values: {error}"))
-    return points
+        read = sum(len(column.values) for column in columns.values())
+        skipped.append(Skipped(f"database damaged behind {read} values: {error}"))
+    return columns
 
 
 def fits(number: object) -> bool:

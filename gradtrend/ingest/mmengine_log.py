@@ -17,7 +17,7 @@ import numpy as np
 from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.counters import UNKNOWN, Ints, whole_run_steps
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
-from gradtrend.ingest.rows import Column, add_row, table_of, whole
+from gradtrend.ingest.rows import Column, add_row, series_of, whole
 from gradtrend.ingest.text_stream import decoded_head, open_log, whole_lines
 from gradtrend.model.runlog import Settings, Skipped
 
@@ -52,7 +52,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         Reading(
             "mmengine",
             path,
-            table_of(columns),
+            series_of(columns),
             digits=5,  # rounded to five decimals
             skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
             skipped_count=len(skipped),

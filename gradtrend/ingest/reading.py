@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,9 +11,7 @@ import polars as pl
 from gradtrend.model.runlog import Note, Settings, Skipped
 
 # One row a logged value, in the order logged. `step` is null where the log gives none (load then numbers the rows).
-READING_SCHEMA = pl.Schema(
-    {"metric": pl.String, "step": pl.Int64, "value": pl.Float64, "time": pl.Float64, "line": pl.Int64}
-)
+POINTS_SCHEMA = pl.Schema({"step": pl.Int64, "value": pl.Float64, "time": pl.Float64, "line": pl.Int64})
 MAX_SKIPPED_KEPT = 100  # the report lists the first 100 and a count
 
 
@@ -28,7 +26,8 @@ class ReadOptions:
 class Reading:
     """What one source of one run held.
 
-    `table` has the columns of `READING_SCHEMA`. `digits` is how many significant digits the source keeps (17 for
+    `series` has a table of `POINTS_SCHEMA`, not empty, for each metric, in the order in which they first came; metrics
+    that were logged together may share columns. `digits` is how many significant digits the source keeps (17 for
     float64, 7 for float32, less for console text): it decides which of two sources is better and how closely they must
     agree. `numbered` says that the steps are row numbers, for want of any in the log. `started` (seconds since the
     epoch, if known) orders the parts of a resumed run. `skipped` holds at most `MAX_SKIPPED_KEPT`.
@@ -36,7 +35,7 @@ class Reading:
 
     format: str
     path: Path
-    table: pl.DataFrame
+    series: Mapping[str, pl.DataFrame]
     digits: int = 17
     started: float | None = None
     skipped: tuple[Skipped, ...] = ()

@@ -1,4 +1,4 @@
-"""Logged rows (dicts of one step) -> the table of a reading. Shared by every adapter that reads rows."""
+"""Logged rows (dicts of one step) -> the series of a reading. Shared by every adapter that reads rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
-
-from gradtrend.ingest.reading import READING_SCHEMA
 
 # What a row's own counter is called, best first. `epoch` counts only where nothing finer is logged.
 STEP_KEYS = (
@@ -135,27 +133,30 @@ def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None
     return held
 
 
-def table_of(columns: Mapping[str, Column]) -> pl.DataFrame:
-    """The reading's table. A logged null becomes NaN where that is what it stands for, else it is left out."""
-    return without_nulls(points_of(columns))
+def series_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:
+    """The series of a reading. A logged null becomes NaN where that is what it stands for, else it is left out."""
+    series = ((name, without_nulls(points)) for name, points in points_of(columns).items())
+    return {name: points for name, points in series if points.height}
 
 
-def points_of(columns: Mapping[str, Column]) -> pl.DataFrame:
-    """The table of all points, one metric after another; a value is null where null was logged."""
-    frames = [_column_frame(name, column) for name, column in columns.items()]
-    return pl.concat(frames) if frames else pl.DataFrame(schema=READING_SCHEMA)
+def points_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:
+    """All points of each metric; a value is null where null was logged."""
+    frames: dict[str, pl.DataFrame] = {}
+    for name, column in columns.items():
+        shown = name.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is no text
+        frame = _frame(column)
+        frames[shown] = pl.concat([frames[shown], frame]) if shown in frames else frame
+    return frames
 
 
-def _column_frame(name: str, column: Column) -> pl.DataFrame:
-    shown = name.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is no text
+def _frame(column: Column) -> pl.DataFrame:
     return pl.DataFrame(
-        {
-            "metric": pl.Series([shown], dtype=pl.String).new_from_index(0, len(column.values)),
-            "step": pl.Series([None if step is None else whole(step) for step in column.steps], dtype=pl.Int64),
-            "value": pl.Series(column.values, dtype=pl.Float64),
-            "time": pl.Series(column.times, dtype=pl.Float64),
-            "line": pl.Series(column.lines, dtype=pl.Int64),
-        }
+        [
+            pl.Series("step", [None if step is None else whole(step) for step in column.steps], dtype=pl.Int64),
+            pl.Series("value", column.values, dtype=pl.Float64),
+            pl.Series("time", column.times, dtype=pl.Float64),
+            pl.Series("line", column.lines, dtype=pl.Int64),
+        ]
     )
 
 
@@ -164,18 +165,18 @@ _FEW_NULLS = 3
 
 
 def without_nulls(points: pl.DataFrame) -> pl.DataFrame:
-    """The table with each logged null turned into NaN or left out.
+    """The points of a metric with each logged null turned into NaN or left out.
 
     Writers of strict JSON (orjson, JavaScript) print NaN as null; others print null for "not measured on this row".
     Nulls that end the log (two at least: a last summary row is none), or that are few among the numbers, stand for NaN;
     a metric that is null every other row was simply not measured then.
     """
-    value = pl.col("value")
-    if not points["value"].null_count():
+    value = points["value"]
+    nulls = value.null_count()
+    if not nulls:
         return points
-    numbers, nulls = value.count(), value.null_count()
-    at_the_end = value.is_null().reverse().cum_min().sum()
-    only_last = nulls == at_the_end
-    is_nan = (numbers > 0) & pl.when(only_last).then(nulls > 1).otherwise(nulls * _FEW_NULLS <= numbers)
-    filled = pl.when(value.is_null() & is_nan.over("metric")).then(math.nan).otherwise(value)
-    return points.with_columns(filled.alias("value")).drop_nulls("value")
+    numbers = points.height - nulls
+    only_last = value[numbers:].null_count() == nulls
+    if numbers and (nulls > 1 if only_last else nulls * _FEW_NULLS <= numbers):
+        return points.with_columns(value.fill_null(math.nan))
+    return points.filter(value.is_not_null())

@@ -49,10 +49,10 @@ def _differ(parts: Sequence[Reading]) -> bool:
 
 def _norm(reading: Reading) -> pl.DataFrame | None:
     """Step and value of the reading's total gradient norm, or None."""
-    for metric in reading.table["metric"].unique(maintain_order=True):
+    for metric, points in reading.series.items():
         naming = name_metric(metric)
         if naming.role is Role.GRAD_NORM and naming.layer is None:
-            rows = reading.table.filter(pl.col("metric") == metric).select("step", "value").drop_nulls()
+            rows = points.select("step", "value").drop_nulls()
             return rows.unique("step", keep="last") if rows.height >= _LEAST_POINTS else None
     return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -179,15 +180,16 @@ def hparams_files(folder: Path) -> list[Path]:
         below: list[Path] = []
         for place in level:
             looked_at += 1
-            if looked_at > MAX_FOLDERS:
-                return found
             try:
-                children = list(place.iterdir())
-                found += [child for child in children if child.name in HPARAMS_FILES and child.is_file()]
-                below += sorted((child for child in children if child.is_dir()), reverse=True)
+                with os.scandir(place) as entries:
+                    for entry in entries:
+                        if entry.is_dir():
+                            below.append(Path(entry.path))
+                        elif entry.name in HPARAMS_FILES and entry.is_file():
+                            found.append(Path(entry.path))
             except OSError:
                 continue
-        level = below
+        level = sorted(below, reverse=True)[: MAX_FOLDERS - looked_at]
     return found
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from gradtrend.errors import InputError
-from gradtrend.ingest import console, jsonl
 from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
 
 PATH = Path("-")
 _HEAD_BYTES = 64 * 1024  # enough for the first rows of any log
-_READERS = {"console": console.read_stdin, "jsonl": jsonl.read_stdin}
+_FORMATS = ("console", "jsonl")
 
 
 class _PutBack(io.RawIOBase):
@@ -40,15 +39,17 @@ def adapter(source: str) -> Adapter:
 
     Raises InputError for a format that needs a file.
     """
-    if source not in ("auto", *_READERS):
+    if source not in ("auto", *_FORMATS):
         raise InputError(
             f"-: {source} cannot be read from standard input",
-            f"Known there: {', '.join(_READERS)}. Give the file itself.",
+            f"Known there: {', '.join(_FORMATS)}. Give the file itself.",
         )
     return Adapter(source, lambda path, head: path == PATH, partial(_read, source))
 
 
 def _read(source: str, path: Path, options: ReadOptions) -> Sequence[Reading]:
+    from gradtrend.ingest import console, jsonl  # a path given as a file must not load both
+
     stream = sys.stdin.buffer
     head = stream.read(_HEAD_BYTES)
     if not head.strip():
@@ -57,4 +58,5 @@ def _read(source: str, path: Path, options: ReadOptions) -> Sequence[Reading]:
         )
     if source == "auto":
         source = "jsonl" if jsonl.claims(path, head) else "console"
-    return _READERS[source](io.BufferedReader(cast(io.RawIOBase, _PutBack(head, stream))))
+    reader = jsonl.read_stdin if source == "jsonl" else console.read_stdin
+    return reader(io.BufferedReader(cast(io.RawIOBase, _PutBack(head, stream))))

@@ -10,7 +10,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.csv_log import metric_of_file
 from gradtrend.ingest.json_text import parse, read_text, rows_from
 from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
-from gradtrend.ingest.rows import Column, number, table_of, whole
+from gradtrend.ingest.rows import Column, number, series_of, whole
 from gradtrend.ingest.text_stream import decoded_head
 from gradtrend.model.runlog import Skipped
 
@@ -37,13 +37,13 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             skipped.append(Skipped(f"entry {i} is no triple of time, step and value"))
         else:
             column.add(step, number(point[2]), number(point[0]), None)
-    table = table_of({metric_of_file(path): column}) if column.values else None
-    if table is None or table.is_empty():
+    series = series_of({metric_of_file(path): column})
+    if not series:
         raise InputError(
             f"{path}: no triple of time, step and value", "TensorBoard's JSON download is a list of these."
         )
     return (
-        Reading("tensorboard-json", path, table, digits=7, skipped=tuple(skipped[:100]), skipped_count=len(skipped)),
+        Reading("tensorboard-json", path, series, digits=7, skipped=tuple(skipped[:100]), skipped_count=len(skipped)),
     )
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from gradtrend.errors import InputError
 from gradtrend.ingest.event_decode import Column, EventDecoder
 from gradtrend.ingest.event_layout import layout_of
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, READING_SCHEMA, Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.tfrecord import HEADER_BYTES, Bytes, Records, header_length, map_file, scan
 
 NAME_PART = "tfevents"  # TensorBoard itself looks for this in the name
@@ -45,7 +45,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     reading = Reading(
         format="tensorboard",
         path=path,
-        table=table_of(columns),
+        series=series_of(columns),
         digits=min((column.slot.digits for column in columns), default=7),
         started=time_in_name(path) or first_time(data, records),
         skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
@@ -64,27 +64,29 @@ def drop_other_plugins(columns: list[Column]) -> list[Column]:
     ]
 
 
-def table_of(columns: list[Column]) -> pl.DataFrame:
-    """Join the columns into one table in file order."""
-    if not columns:
-        return pl.DataFrame(schema=READING_SCHEMA)
-    tags = list(dict.fromkeys(column.slot.tag for column in columns))
-    number = {tag: index for index, tag in enumerate(tags)}
+def series_of(columns: list[Column]) -> dict[str, pl.DataFrame]:
+    """Join the columns of each tag into one table in file order; the tags in the order of their first event."""
+    by_tag: dict[str, list[Column]] = {}
+    for column in sorted(columns, key=lambda column: (int(column.record[0]), column.position)):
+        by_tag.setdefault(column.slot.tag, []).append(column)
+    return {tag: joined(parts) for tag, parts in by_tag.items()}
+
+
+def joined(columns: list[Column]) -> pl.DataFrame:
+    """Join columns of one tag in file order."""
     record = np.concatenate([column.record for column in columns])
-    place = np.concatenate([np.full(column.record.size, column.position) for column in columns])
-    codes = np.concatenate([np.full(column.record.size, number[column.slot.tag]) for column in columns])
-    order = np.lexsort((place, record))
-    names = pl.Series("metric", tags, dtype=pl.String)
-    return pl.DataFrame(
+    points = pl.DataFrame(
         {
-            "metric": names.gather(pl.Series(codes[order])),
-            "step": np.concatenate([column.step for column in columns])[order],
-            "value": np.concatenate([column.value for column in columns])[order],
-            "time": np.concatenate([column.time for column in columns])[order],
-            "line": pl.Series([None], dtype=pl.Int64).extend_constant(None, record.size - 1),
-        },
-        schema=READING_SCHEMA,
+            "step": np.concatenate([column.step for column in columns]),
+            "value": np.concatenate([column.value for column in columns]),
+            "time": np.concatenate([column.time for column in columns]),
+            "line": pl.repeat(None, record.size, dtype=pl.Int64, eager=True),
+        }
     )
+    if (np.diff(record) > 0).all():
+        return points
+    place = np.concatenate([np.full(column.record.size, column.position) for column in columns])
+    return points[np.lexsort((place, record))]
 
 
 def time_in_name(path: Path) -> float | None:

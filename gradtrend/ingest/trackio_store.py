@@ -14,7 +14,7 @@ from urllib.parse import quote
 from gradtrend.errors import InputError
 from gradtrend.ingest.mlflow_runs import StoredRun, choose_run
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
-from gradtrend.ingest.rows import Column, add_row, table_of
+from gradtrend.ingest.rows import Column, add_row, series_of
 from gradtrend.model.runlog import Skipped
 
 _MAGIC = b"SQLite format 3\0"
@@ -77,7 +77,7 @@ def _read(path: Path, connection: sqlite3.Connection, wanted: str | None) -> Rea
     return Reading(
         "trackio",
         path,
-        table_of(columns),
+        series_of(columns),
         started=chosen.started,
         notes=notes,
         skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),

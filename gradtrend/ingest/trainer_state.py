@@ -11,7 +11,7 @@ from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.json_text import parse, read_text, rows_from
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
-from gradtrend.ingest.rows import NOT_METRICS, Column, add_row, number, step_of, table_of, whole
+from gradtrend.ingest.rows import NOT_METRICS, Column, add_row, number, series_of, step_of, whole
 from gradtrend.ingest.text_stream import decoded_head
 from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
@@ -53,8 +53,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     skipped: list[Skipped] = []
     document = parse(text)
     columns = _columns(text, document, skipped)
-    table = table_of(columns)
-    if table.is_empty():
+    series = series_of(columns)
+    if not series:
         raise EmptyLogError(
             f"{path}: no log history in this JSON", "A trainer_state.json has a list `log_history` of rows."
         )
@@ -62,7 +62,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         Reading(
             "trainer-state",
             path,
-            table,
+            series,
             skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
             skipped_count=len(skipped),
             settings=_settings(document),

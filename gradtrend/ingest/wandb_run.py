@@ -15,7 +15,7 @@ from typing import Any
 from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.protobuf import fields, integer, message_time
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
-from gradtrend.ingest.rows import NOT_METRICS, Column, flatten, number, table_of, whole
+from gradtrend.ingest.rows import NOT_METRICS, Column, flatten, number, series_of, whole
 from gradtrend.ingest.wandb_records import MAGIC, records
 from gradtrend.model.runlog import Skipped
 
@@ -82,14 +82,14 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
                 axes.add(value)
             elif key == _RUN:
                 started = message_time(value, _START_TIME) or started
-    table = table_of(columns)
-    if table.is_empty():
+    series = series_of(columns)
+    if not series:
         raise EmptyLogError(
             f"{path}: no logged values in this Weights & Biases run", "Was it stopped before the first log?"
         )
     return (
         Reading(
-            "wandb", path, table, started=started,
+            "wandb", path, series, started=started,
             skipped=tuple(skipped[:MAX_SKIPPED_KEPT]), skipped_count=len(skipped),
         ),
     )  # fmt: skip

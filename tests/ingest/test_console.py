@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest import console, text_stream
 from gradtrend.ingest.reading import Reading, ReadOptions
+from tests.ingest.long_table import long_table
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "runs" / "console"
 Row = tuple[int, float, float]
@@ -45,7 +46,7 @@ def read_text(text: str | bytes) -> Reading:
 
 
 def points(reading: Reading, metric: str) -> list[tuple[int | None, str]]:
-    rows = reading.table.filter(pl.col("metric") == metric)
+    rows = long_table(reading).filter(pl.col("metric") == metric)
     return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
 
 
@@ -55,7 +56,7 @@ def test_what_is_printed_is_read_back(form: str, rows: list[Row]) -> None:
     reading = read_text("\n".join(FORMS[form](*row) for row in rows) + "\n")
     assert points(reading, "loss") == [(step, repr(loss)) for step, loss, _ in rows]
     assert points(reading, "grad_norm") == [(step, repr(norm)) for step, _, norm in rows]
-    assert reading.table["line"].max() == len(rows)
+    assert long_table(reading)["line"].max() == len(rows)
 
 
 @settings(deadline=None)
@@ -78,7 +79,7 @@ def test_a_cut_log_gives_the_rows_before_the_cut(path: Path, data: st.DataObject
     cut = cut[: max(cut.rfind(b"\n"), cut.rfind(b"\r")) + 1]
     (full,) = console.read(path, ReadOptions())
     part = read_text(cut)
-    for metric in part.table["metric"].unique():
+    for metric in long_table(part)["metric"].unique():
         if "grad" in metric:
             head = points(part, metric)
             values = [value for _, value in points(full, metric)]

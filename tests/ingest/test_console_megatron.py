@@ -7,6 +7,7 @@ import io
 import polars as pl
 
 from gradtrend.ingest import console
+from tests.ingest.long_table import long_table
 
 
 def losses(*lines: tuple[int, str, int, int]) -> list[tuple[int, str]]:
@@ -16,7 +17,7 @@ def losses(*lines: tuple[int, str, int, int]) -> list[tuple[int, str]]:
         for i, loss, skipped, undefined in lines
     )
     (reading,) = console.read_stdin(io.BufferedReader(io.BytesIO(text.encode())))
-    rows = reading.table.filter(pl.col("metric") == "lm loss").sort("step")
+    rows = long_table(reading).filter(pl.col("metric") == "lm loss").sort("step")
     return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
 
 

@@ -10,13 +10,14 @@ import pytest
 
 from gradtrend.ingest import console, console_rows
 from gradtrend.ingest.console_rows import significant_digits
+from tests.ingest.long_table import long_table
 
 
 def test_a_very_long_log_is_thinned_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_rows, "_MOST_LINES", 100)
     text = "".join(f"step {s} loss {s / 2} grad_norm {s / 4}\n" for s in range(1, 1001))
     (reading,) = console.read_stdin(io.BufferedReader(io.BytesIO(text.encode())))
-    norm = reading.table.filter(pl.col("metric") == "grad_norm")
+    norm = long_table(reading).filter(pl.col("metric") == "grad_norm")
     steps = norm["step"].to_numpy()
     assert 50 <= len(steps) <= 100
     assert len(np.unique(np.diff(steps))) <= 2

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from gradtrend.ingest import console
+from tests.ingest.long_table import long_table
 
 TABLES = {
     "markdown": """talk about loss
@@ -36,7 +37,7 @@ end
 
 def points(text: str, metric: str) -> list[tuple[int | None, str]]:
     (reading,) = console.read_stdin(io.BufferedReader(io.BytesIO(text.encode())))
-    rows = reading.table.filter(pl.col("metric") == metric)
+    rows = long_table(reading).filter(pl.col("metric") == metric)
     return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
 
 

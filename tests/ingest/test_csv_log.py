@@ -17,6 +17,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest import csv_log
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.wide_rows import undefined_cells
+from tests.ingest.long_table import long_table
 
 NUMBERS = st.floats(width=64) | st.sampled_from([0.0, math.nan, math.inf, -math.inf])
 
@@ -30,7 +31,7 @@ def read_text(folder: Path, text: str | bytes, name: str = "metrics.csv") -> Rea
 
 
 def points(reading: Reading, metric: str) -> list[tuple[int | None, str]]:
-    rows = reading.table.filter(pl.col("metric") == metric)
+    rows = long_table(reading).filter(pl.col("metric") == metric)
     return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
 
 
@@ -95,7 +96,7 @@ def test_rows_that_only_log_the_learning_rate_are_of_another_kind(tmp_path: Path
 def test_a_tensorboard_download_is_named_by_its_file(tmp_path: Path, name: str, metric: str) -> None:
     reading = read_text(tmp_path, "Wall time,Step,Value\n1748867102.02,300,78.3\n1748867103.5,500,NaN\n", name)
     assert points(reading, metric) == [(300, "78.3"), (500, "nan")]
-    assert reading.table["time"].to_list() == [1748867102.02, 1748867103.5]
+    assert long_table(reading)["time"].to_list() == [1748867102.02, 1748867103.5]
 
 
 def test_a_table_of_one_row_a_value(tmp_path: Path) -> None:

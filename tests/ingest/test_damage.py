@@ -20,7 +20,8 @@ from gradtrend.ingest import (
     trainer_state,
     wandb_run,
 )
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, READING_SCHEMA, Adapter, ReadOptions
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, ReadOptions
+from tests.ingest.long_table import SCHEMA, long_table
 
 RUNS = Path(__file__).parents[2] / "fixtures" / "runs"
 TRIPLES = ("[" + ", ".join(f"[{1.7e9 + i}, {i}, {i / 7}]" for i in range(30)) + "]").encode()
@@ -65,6 +66,6 @@ def test_broken_bytes(tmp_path: Path, adapter: Adapter, data: st.DataObject) -> 
     adapter.claims(path, path.read_bytes()[:65536])
     with contextlib.suppress(InputError):
         for reading in adapter.read(path, ReadOptions()):
-            assert reading.table.schema == READING_SCHEMA
+            assert long_table(reading).schema == SCHEMA
             assert len(reading.skipped) <= MAX_SKIPPED_KEPT
             assert reading.skipped_count >= len(reading.skipped)

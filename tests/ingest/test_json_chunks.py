@@ -47,7 +47,7 @@ LINES = (
 )  # fmt: skip
 
 
-def exact(chunk: bytes, line: int) -> tuple[pl.DataFrame | None, int]:
+def exact(chunk: bytes, line: int) -> tuple[dict[str, pl.DataFrame] | None, int]:
     bad: list[Any] = []
     return jsonl.read_rows(chunk, line, bad), len(bad)
 
@@ -60,7 +60,9 @@ def assert_same(chunk: bytes, line: int, reader: ChunkReader) -> bool:
     expected, bad = exact(chunk, line)
     assert bad == 0
     assert expected is not None
-    assert_frame_equal(points, expected, check_exact=True)
+    assert list(points) == list(expected)
+    for metric, rows in points.items():
+        assert_frame_equal(rows, expected[metric], check_exact=True)
     return True
 
 

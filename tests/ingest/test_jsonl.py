@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
 from gradtrend.ingest import jsonl, text_stream
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, READING_SCHEMA, Reading, ReadOptions
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from tests.ingest.long_table import SCHEMA, long_table
 
 NAN, INF = math.nan, math.inf
 
@@ -25,12 +26,12 @@ def read(folder: Path, text: str | bytes) -> Reading:
     path = folder / "metrics.jsonl"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     (reading,) = jsonl.read(path, ReadOptions())
-    assert reading.table.schema == READING_SCHEMA
+    assert long_table(reading).schema == SCHEMA
     return reading
 
 
 def points(reading: Reading, metric: str = "grad_norm") -> list[tuple[int | None, str]]:
-    rows = reading.table.filter(pl.col("metric") == metric)
+    rows = long_table(reading).filter(pl.col("metric") == metric)
     return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
 
 
@@ -59,7 +60,7 @@ def test_a_number_however_written(tmp_path: Path, written: str, value: float) ->
 )
 def test_what_is_no_number_is_left_out_without_a_word(tmp_path: Path, written: str) -> None:
     reading = read(tmp_path, f'{{"step": 3, "grad_norm": {written}, "loss": 1.0}}\n')
-    assert reading.table["metric"].to_list() == ["loss"]
+    assert long_table(reading)["metric"].to_list() == ["loss"]
     assert reading.skipped_count == 0
 
 
@@ -71,7 +72,7 @@ def test_what_is_no_number_is_left_out_without_a_word(tmp_path: Path, written: s
 def test_the_step_under_its_usual_names(tmp_path: Path, key: str, step: str) -> None:
     reading = read(tmp_path, f'{{"epoch": 1, "{key}": {step}, "grad_norm": 1.0}}\n')
     assert points(reading) == [(7, "1.0")]
-    assert reading.table["metric"].to_list() == ["epoch", "grad_norm"]
+    assert long_table(reading)["metric"].to_list() == ["epoch", "grad_norm"]
 
 
 def test_the_finest_counter_is_the_step(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_nested_keys_are_joined(tmp_path: Path) -> None:
     reading = read(
         tmp_path, '{"step": 1, "train": {"grad_norm": 2.0, "loss": {"total": 3.0}}, "grad_norm": {"fc": 4.0}}\n'
     )
-    assert reading.table.select("metric", "value").rows() == [
+    assert long_table(reading).select("metric", "value").rows() == [
         ("train/grad_norm", 2.0), ("train/loss/total", 3.0), ("grad_norm/fc", 4.0),
     ]  # fmt: skip
 
@@ -117,13 +118,13 @@ def test_rows_of_several_kinds(tmp_path: Path) -> None:
     assert points(reading, "gradient_norm") == [(0, "1.0"), (1, "nan")]
     assert points(reading, "val_loss") == [(0, "2.6")]
     assert points(reading, "config/lr") == [(None, "0.1")]
-    assert reading.table.filter(pl.col("metric") == "gradient_norm")["line"].to_list() == [2, 4]
+    assert long_table(reading).filter(pl.col("metric") == "gradient_norm")["line"].to_list() == [2, 4]
     assert [(piece.line, piece.reason) for piece in reading.skipped] == [(5, "not a JSON object")]
 
 
 def test_times_in_seconds_and_milliseconds(tmp_path: Path) -> None:
     text = '{"step": 0, "loss": 1, "timestamp": 1700000000.5}\n{"step": 1, "loss": 1, "timestamp": 1700000001500}\n'
-    assert read(tmp_path, text).table["time"].to_list() == [1700000000.5, 1700000001.5]
+    assert long_table(read(tmp_path, text))["time"].to_list() == [1700000000.5, 1700000001.5]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_deep_nesting_is_no_crash(tmp_path: Path) -> None:
     fair = b'{"step": 9, "a": ' + b'{"b": ' * 50 + b"1" + b"}" * 51
     reading = read(tmp_path, b"\n".join([*LINES, deep, fair, b"[" * 100_000]) + b"\n")
     assert points(reading) == EXPECTED
-    assert reading.table.filter(pl.col("step") == 9)["metric"].to_list() == ["a" + "/b" * 50]
+    assert long_table(reading).filter(pl.col("step") == 9)["metric"].to_list() == ["a" + "/b" * 50]
 
 
 def test_an_endless_line_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

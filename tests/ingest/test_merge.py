@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.ingest.merge import TABLE_SCHEMA, merge
-from gradtrend.ingest.reading import READING_SCHEMA, Reading
+from gradtrend.ingest.reading import POINTS_SCHEMA, Reading
 from gradtrend.ingest.roles import assign_roles
 from gradtrend.model.runlog import Note, rows_that_count
 
@@ -25,16 +25,13 @@ Points = Sequence[tuple[int, float]]
 def reading(
     points: Points, name: str = "grad_norm", format_: str = "jsonl", digits: int = 17, started: float | None = None
 ) -> Reading:
-    table = pl.DataFrame(
-        [(name, step, value, None, line) for line, (step, value) in enumerate(points, start=1)],
-        schema=READING_SCHEMA,
-        orient="row",
-    )
-    return Reading(format_, Path(format_), table, digits=digits, started=started)
+    rows = [(step, value, None, line) for line, (step, value) in enumerate(points, start=1)]
+    series = {name: pl.DataFrame(rows, schema=POINTS_SCHEMA, orient="row")}
+    return Reading(format_, Path(format_), series, digits=digits, started=started)
 
 
 def joined(*readings: Reading) -> tuple[pl.DataFrame, tuple[Note, ...]]:
-    names = {name for item in readings for name in item.table["metric"].unique()}
+    names = {name for item in readings for name in item.series}
     table, notes = merge(readings, assign_roles(names))
     assert table.schema == TABLE_SCHEMA
     return table, notes

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest import mlflow_files
 from gradtrend.ingest.reading import Reading, ReadOptions
+from tests.ingest.long_table import long_table
 
 LIGHTLY = Path(__file__).parents[2] / "fixtures" / "runs" / "lightly" / "mlflow_filestore_nan"
 START = 1_700_000_000_000
@@ -40,7 +41,7 @@ def make_run(store: Path, run: str, name: str, start: int, metrics: dict[str, st
 
 
 def norm_of(reading: Reading, metric: str = "train/grad norm") -> pl.DataFrame:
-    return reading.table.filter(pl.col("metric") == metric)
+    return long_table(reading).filter(pl.col("metric") == metric)
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_run_id_picks(store: Path, wanted: str) -> None:
 
 
 def test_a_deleted_run_only_by_its_full_id(store: Path) -> None:
-    assert read_one(store, "cc44").table.height == 1
+    assert long_table(read_one(store, "cc44")).height == 1
     with pytest.raises(InputError, match="no run cc4 "):
         read_one(store, "cc4")
 
@@ -106,7 +107,7 @@ def test_a_run_that_is_not_there(store: Path, wanted: str, words: str) -> None:
 def test_an_experiment_and_a_run_folder(store: Path) -> None:
     assert norm_of(read_one(store / "123")).height == 5
     assert norm_of(read_one(store / "123" / "aa11")).height == 4
-    assert read_one(store / "123" / "cc44").table.height == 1
+    assert long_table(read_one(store / "123" / "cc44")).height == 1
 
 
 def test_claims(store: Path, tmp_path: Path) -> None:
@@ -138,13 +139,13 @@ def test_a_broken_meta_file(store: Path, meta: bytes) -> None:
 
 def test_old_lines_without_a_step(tmp_path: Path) -> None:
     make_run(tmp_path / "mlruns", "aa", "old", START, {"loss": f"{START} 2.0\n{START + 1} 1.0\n"})
-    assert read_one(tmp_path / "mlruns").table["step"].to_list() == [None, None]
+    assert long_table(read_one(tmp_path / "mlruns"))["step"].to_list() == [None, None]
 
 
 def test_values_logged_without_a_step_all_lie_at_0(tmp_path: Path) -> None:
     lines = "".join(f"{START + i} {i}.0 0\n" for i in range(3))
     make_run(tmp_path / "mlruns", "aa", "x", START, {"loss": lines, "one": f"{START} 1 0\n"})
-    table = read_one(tmp_path / "mlruns").table
+    table = long_table(read_one(tmp_path / "mlruns"))
     assert table.filter(pl.col("metric") == "loss")["step"].to_list() == [None] * 3
     assert table.filter(pl.col("metric") == "one")["step"].to_list() == [0]
 
@@ -152,7 +153,7 @@ def test_values_logged_without_a_step_all_lie_at_0(tmp_path: Path) -> None:
 def test_rows_come_in_time_order_and_keep_the_logged_order_at_equal_times(tmp_path: Path) -> None:
     lines = f"{START + 5} 3.0 2\n{START} 1.0 0\n{START} 2.0 0\n{START + 1} 9.0 1\n"
     make_run(tmp_path / "mlruns", "aa", "x", START, {"loss": lines})
-    assert read_one(tmp_path / "mlruns").table["value"].to_list() == [1.0, 2.0, 9.0, 3.0]
+    assert long_table(read_one(tmp_path / "mlruns"))["value"].to_list() == [1.0, 2.0, 9.0, 3.0]
 
 
 @given(cut=st.integers(0, 80), junk=st.binary(max_size=20))
@@ -175,7 +176,7 @@ def test_a_bad_line_is_listed(tmp_path: Path) -> None:
         {"a/loss": f"{START} 2.0 0\nhello\n{START} 1 {2**70}\n{START + 1} 1.0 1\n"},
     )
     reading = read_one(tmp_path / "mlruns")
-    assert reading.table["step"].to_list() == [0, 1]
+    assert long_table(reading)["step"].to_list() == [0, 1]
     assert [piece.line for piece in reading.skipped] == [2, 3]
     assert "a/loss" in reading.skipped[0].reason
 

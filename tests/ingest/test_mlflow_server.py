@@ -22,6 +22,7 @@ from gradtrend.errors import InputError, MissingPackageError
 from gradtrend.ingest import mlflow_server, mlflow_sqlite
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.pipeline import AnalyzeOptions, analyze_path
+from tests.ingest.long_table import long_table
 
 POINTS = 1200  # more than one batch of 1000, the most that MLflow logs at once
 READY_SECONDS = 60.0
@@ -113,7 +114,7 @@ def read_server(address: str, run_id: str | None = None) -> Reading:
 
 
 def series(reading: Reading, metric: str) -> pl.DataFrame:
-    return reading.table.filter(pl.col("metric") == metric)
+    return long_table(reading).filter(pl.col("metric") == metric)
 
 
 def test_every_point_of_the_newest_run(server: Server) -> None:
@@ -180,7 +181,7 @@ def test_the_server_s_database_read_directly_is_the_same(server: Server) -> None
     before = {path.name: path.read_bytes() for path in server.database.parent.glob("mlflow.db*")}
     (reading,) = mlflow_sqlite.read(server.database, ReadOptions())
     by = ["metric", "time", "step", "value"]
-    assert reading.table.sort(by).equals(read_server(server.address).table.sort(by))
+    assert long_table(reading).sort(by).equals(long_table(read_server(server.address)).sort(by))
     assert reading.settings == read_server(server.address).settings
     assert {path.name: path.read_bytes() for path in server.database.parent.glob("mlflow.db*")} == before
 

@@ -13,6 +13,7 @@ import pytest
 from gradtrend.errors import InputError
 from gradtrend.ingest import mlflow_sqlite
 from gradtrend.ingest.reading import Reading, ReadOptions
+from tests.ingest.long_table import long_table
 
 LIGHTLY = Path(__file__).parents[2] / "fixtures" / "runs" / "lightly" / "exploding_lr_nan"
 REAL = LIGHTLY / "mlflow.db"
@@ -49,7 +50,7 @@ def test_lightly_train_s_store_equals_its_metrics_jsonl() -> None:
     logged = pl.Series((LIGHTLY / "metrics.jsonl").read_text().splitlines()).str.extract(pattern).drop_nulls()
     expected = [math.inf if text == "Infinity" else float(text) for text in logged]
     reading = read_one(REAL)
-    norm = reading.table.filter(pl.col("metric") == "gradient_norm")
+    norm = long_table(reading).filter(pl.col("metric") == "gradient_norm")
     assert norm["value"].to_list() == expected
     assert norm["value"].is_infinite().any()
     assert norm["step"].to_list() == list(range(60))
@@ -61,8 +62,8 @@ def test_current_schema_with_nan_inf_and_steps_logged_twice(tmp_path: Path) -> N
     rows = [("n", 1.5, START, 0, 0), ("n", 0.0, START + 1, 1, 1), ("n", -1.7976931348623157e308, START + 2, 2, 0)]
     rows += [("n", 4.0, START + 2, 2, 0), ("n", 0.5, START + 1, 9, 0)]
     reading = read_one(make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
-    assert [repr(value) for value in reading.table["value"]] == ["1.5", "nan", "0.5", "-inf", "4.0"]
-    assert reading.table["step"].to_list() == [0, 1, 9, 2, 2]
+    assert [repr(value) for value in long_table(reading)["value"]] == ["1.5", "nan", "0.5", "-inf", "4.0"]
+    assert long_table(reading)["step"].to_list() == [0, 1, 9, 2, 2]
 
 
 def test_old_schema_without_step_and_is_nan(tmp_path: Path) -> None:
@@ -70,21 +71,21 @@ def test_old_schema_without_step_and_is_nan(tmp_path: Path) -> None:
     path = make_store(tmp_path / "m.db", "key, value, timestamp", rows, run_columns="name, start_time")
     assert mlflow_sqlite.claims(path, head_of(path))
     reading = read_one(path)
-    assert reading.table["step"].to_list() == [None, None]
-    assert reading.table["value"].to_list() == [1.5, 2.5]
+    assert long_table(reading)["step"].to_list() == [None, None]
+    assert long_table(reading)["value"].to_list() == [1.5, 2.5]
 
 
 def test_newer_schema_with_more_columns(tmp_path: Path) -> None:
     rows = [("n", "future", 1.5, START, 3, 0)]
     columns = "key, model, value, timestamp, step, is_nan"
     path = make_store(tmp_path / "m.db", columns, rows, run_columns="name, start_time, lifecycle_stage, other")
-    assert read_one(path).table.row(0) == ("n", 3, 1.5, START / 1000, None)
+    assert long_table(read_one(path)).row(0) == ("n", 3, 1.5, START / 1000, None)
 
 
 def test_a_column_holds_what_it_should_not(tmp_path: Path) -> None:
     rows = [("n", "hello", START, 0, 0), ("n", None, START, 1, 0), ("n", 1.0, "later", 2, 0), ("n", 2.0, START, 3, 0)]
     reading = read_one(make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
-    assert reading.table["step"].to_list() == [3]
+    assert long_table(reading)["step"].to_list() == [3]
     assert reading.skipped_count == 3
 
 
@@ -121,7 +122,7 @@ def test_every_cut_and_every_damaged_page_is_an_error_or_a_reading(tmp_path: Pat
         for damaged in (data[:offset], data[:offset] + b"\xa5" * 512 + data[offset + 512 :]):
             path.write_bytes(damaged)
             try:
-                outcomes.add("read" if read_one(path).table.height else "empty")
+                outcomes.add("read" if long_table(read_one(path)).height else "empty")
             except InputError:
                 outcomes.add("refused")
     assert outcomes == {"read", "refused"}
@@ -136,8 +137,8 @@ def test_values_before_a_damaged_page_are_used(tmp_path: Path) -> None:
     data[page : page + 4096] = b"\xa5" * 4096
     path.write_bytes(data)
     reading = read_one(path)
-    assert 3000 < reading.table.height < 5000
-    assert reading.table["value"].to_list() == [float(step) for step in range(reading.table.height)]
+    assert 3000 < long_table(reading).height < 5000
+    assert long_table(reading)["value"].to_list() == [float(step) for step in range(long_table(reading).height)]
     assert "damaged" in reading.skipped[0].reason
 
 
@@ -156,7 +157,7 @@ def test_a_write_ahead_log_is_read_from_a_copy(tmp_path: Path) -> None:
         shutil.copy(live / name, crashed / name)
     writer.close()
     before = {entry.name: entry.read_bytes() for entry in crashed.iterdir()}
-    assert read_one(crashed / "mlflow.db").table["value"].to_list() == [1.0, 2.0]
+    assert long_table(read_one(crashed / "mlflow.db"))["value"].to_list() == [1.0, 2.0]
     assert {entry.name: entry.read_bytes() for entry in crashed.iterdir()} == before
 
 
@@ -172,7 +173,7 @@ def test_reading_changes_nothing_in_either_journal_mode(tmp_path: Path) -> None:
         before = (path.read_bytes(), path.stat().st_mtime_ns)
         folder.chmod(0o555)
         try:
-            assert read_one(path).table.height == 430
+            assert long_table(read_one(path)).height == 430
         finally:
             folder.chmod(0o755)
         assert (path.read_bytes(), path.stat().st_mtime_ns) == before
@@ -183,7 +184,7 @@ def test_several_runs_and_unknown_ones() -> None:
     with pytest.raises(InputError, match="no run zz") as caught:
         read_one(REAL, "zz")
     assert "exploding_lr_nan" in (caught.value.hint or "")
-    assert read_one(REAL, "exploding_lr_nan").table.height == 430
+    assert long_table(read_one(REAL, "exploding_lr_nan")).height == 430
 
 
 def test_a_folder_or_nothing_in_its_place(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from gradtrend.errors import InputError
 from gradtrend.ingest.mlflow_store import ADAPTER
 from gradtrend.ingest.reading import ReadOptions
+from tests.ingest.long_table import long_table
 
 LIGHTLY = Path(__file__).parents[2] / "fixtures" / "runs" / "lightly"
 FORMS = [(LIGHTLY / "mlflow_filestore_nan" / "mlruns", 15), (LIGHTLY / "exploding_lr_nan" / "mlflow.db", 60)]
@@ -20,7 +21,7 @@ def test_each_form_is_claimed_and_read(path: Path, points: int) -> None:
     assert ADAPTER.claims(path, head)
     (reading,) = ADAPTER.read(path, ReadOptions())
     assert reading.format == "mlflow"
-    assert (reading.table["metric"] == "gradient_norm").sum() >= points
+    assert (long_table(reading)["metric"] == "gradient_norm").sum() >= points
 
 
 def test_an_address_goes_to_the_server_reader() -> None:

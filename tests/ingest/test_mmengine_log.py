@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest import mmengine_log
 from gradtrend.ingest.reading import Reading, ReadOptions
+from tests.ingest.long_table import long_table
 
 NUMBERS = st.floats(width=64) | st.sampled_from([math.nan, math.inf])
 
@@ -27,7 +28,7 @@ def read_rows(folder: Path, rows: list[dict[str, object]], tail: str = "") -> Re
 
 
 def points(reading: Reading, metric: str) -> list[tuple[int | None, str]]:
-    rows = reading.table.filter(pl.col("metric") == metric)
+    rows = long_table(reading).filter(pl.col("metric") == metric)
     return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
 
 

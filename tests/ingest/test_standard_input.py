@@ -16,6 +16,7 @@ from gradtrend.cli import main
 from gradtrend.errors import InputError
 from gradtrend.ingest import standard_input
 from gradtrend.ingest.reading import Reading, ReadOptions
+from tests.ingest.long_table import long_table
 
 RUN = Path(__file__).parents[2] / "fixtures/runs/lightly/exploding_lr_nan"
 Pipe = Callable[..., Result]
@@ -98,7 +99,7 @@ def test_a_slow_pipe_loses_nothing(monkeypatch: pytest.MonkeyPatch, lines: int) 
     (reading,) = standard_input.adapter("auto").read(standard_input.PATH, ReadOptions())
     assert isinstance(reading, Reading)
     assert reading.format == "jsonl"
-    assert reading.table["step"].to_list() == list(range(lines))
+    assert long_table(reading)["step"].to_list() == list(range(lines))
 
 
 def test_formats_are_those_that_can_be_streamed() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest import tb_json
 from gradtrend.ingest.reading import ReadOptions
+from tests.ingest.long_table import long_table
 
 NUMBERS = st.floats(width=32) | st.sampled_from([math.nan, math.inf])
 
@@ -24,7 +25,7 @@ def test_what_is_written_is_read_back(tmp_path: Path, values: list[float], quote
     odd = [str(v) if quoted and not math.isfinite(v) else v for v in values]
     path.write_text(json.dumps([[1.7e9 + i, 10 * i, value] for i, value in enumerate(odd)]))
     (reading,) = tb_json.ADAPTER.read(path, ReadOptions())
-    assert [(m, s, repr(v)) for m, s, v, *_ in reading.table.iter_rows()] == [
+    assert [(m, s, repr(v)) for m, s, v, *_ in long_table(reading).iter_rows()] == [
         ("train_grad_norm", 10 * i, repr(value)) for i, value in enumerate(values)
     ]
     assert tb_json.ADAPTER.claims(path, path.read_bytes())
@@ -41,7 +42,7 @@ def test_a_cut_file_is_read_up_to_the_cut(tmp_path: Path) -> None:
     path = tmp_path / "grad_norm.json"
     path.write_text("[[1.0, 1, 0.5], [2.0, 2, 0.6], [3.0, 3, 0.")
     (reading,) = tb_json.ADAPTER.read(path, ReadOptions())
-    assert reading.table["value"].to_list() == [0.5, 0.6]
+    assert long_table(reading)["value"].to_list() == [0.5, 0.6]
     assert reading.skipped_count == 1
 
 

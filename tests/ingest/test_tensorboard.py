@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,8 @@ from tensorboard.util import tensor_util
 from gradtrend.errors import InputError
 from gradtrend.ingest import tensorboard
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.tfrecord import FRAME_BYTES, masked_crc
+from gradtrend.ingest.tfrecord import FRAME_BYTES, HEADER_BYTES, masked_crc
+from tests.ingest.long_table import long_table
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "runs"
 EVENT_FILES = sorted(FIXTURES.rglob("events.out.tfevents.*"))
@@ -44,11 +47,32 @@ def read_one(path: Path) -> Reading:
     return reading
 
 
-def rows_of(reading: Reading) -> list[tuple[str, int, str, float]]:
-    return [(row[0], row[1], repr(row[2]), row[3]) for row in reading.table.iter_rows()]
+Row = tuple[str, int, str, float]  # tag, step, repr of the value, wall time
 
 
-def rows_by_tbparse(path: Path) -> list[tuple[str, int, str, float]]:
+def by_tag(rows: Iterable[Row]) -> list[Row]:
+    """Rows in file order, put as a reading has them: one tag after another, as they first came."""
+    tags: dict[str, list[Row]] = {}
+    for row in rows:
+        tags.setdefault(row[0], []).append(row)
+    return [row for rows_of_tag in tags.values() for row in rows_of_tag]
+
+
+def rows_of_events(events: Iterable[Event]) -> list[Row]:
+    """The scalars of the old kind, as protobuf reads them."""
+    return [
+        (value.tag, event.step, repr(value.simple_value), event.wall_time)
+        for event in events
+        for value in event.summary.value
+        if value.WhichOneof("value") == "simple_value"
+    ]
+
+
+def rows_of(reading: Reading) -> list[Row]:
+    return [(row[0], row[1], repr(row[2]), row[3]) for row in long_table(reading).iter_rows()]
+
+
+def rows_by_tbparse(path: Path) -> list[Row]:
     from tbparse import SummaryReader
 
     reader = SummaryReader(str(path), extra_columns={"wall_time"})
@@ -90,7 +114,7 @@ def test_fixtures_hold_every_kind_of_writer() -> None:
 def test_all_points_with_nan_and_inf_in_order(folder: str, metric: str, digits: int) -> None:
     (path,) = (FIXTURES / "tensorboard" / folder).iterdir()
     reading = read_one(path)
-    norm = reading.table.filter(pl.col("metric") == metric)
+    norm = long_table(reading).filter(pl.col("metric") == metric)
     assert norm["step"].to_list() == list(range(40))
     assert norm["value"][38] == math.inf
     assert math.isnan(norm["value"][39])
@@ -125,14 +149,8 @@ def events(draw: st.DrawFn) -> Event:
 @given(st.lists(events(), max_size=30))
 def test_equals_protobuf_on_generated_files(tmp_path_factory: pytest.TempPathFactory, drawn: list[Event]) -> None:
     path = write_events(tmp_path_factory.mktemp("tb") / "events.out.tfevents.1", [VERSION, *drawn])
-    expected = [
-        (value.tag, event.step, repr(value.simple_value), event.wall_time)
-        for event in drawn
-        for value in event.summary.value
-        if value.WhichOneof("value") == "simple_value"
-    ]
     reading = read_one(path)
-    assert rows_of(reading) == expected
+    assert rows_of(reading) == by_tag(rows_of_events(drawn))
     assert reading.started == 1.5
     assert reading.skipped_count == 0
 
@@ -174,7 +192,7 @@ def test_tensor_types(tmp_path: Path, dtype: str, value: float, digits: int, as_
         tensor = TensorProto(dtype=enum, tensor_shape=TensorShapeProto(), tensor_content=array.tobytes())
     event = Event(wall_time=1.0, step=4, summary=Summary(value=[Summary.Value(tag="x", tensor=tensor)]))
     reading = read_one(write_events(tmp_path / "events.out.tfevents.1", [VERSION, event, event]))
-    assert reading.table["value"].to_list() == [float(array)] * 2
+    assert long_table(reading)["value"].to_list() == [float(array)] * 2
     assert reading.digits == digits
 
 
@@ -187,7 +205,7 @@ def test_bfloat16(tmp_path: Path, in_content: bool) -> None:
     else:
         tensor.half_val.append(bits)
     event = Event(wall_time=1.0, step=4, summary=Summary(value=[Summary.Value(tag="x", tensor=tensor)]))
-    assert read_one(write_events(tmp_path / "e.tfevents", [VERSION, event])).table["value"].to_list() == [-2.5]
+    assert long_table(read_one(write_events(tmp_path / "e.tfevents", [VERSION, event])))["value"].to_list() == [-2.5]
 
 
 def test_tensors_that_are_no_scalars_are_left_out(tmp_path: Path) -> None:
@@ -202,7 +220,7 @@ def test_tensors_that_are_no_scalars_are_left_out(tmp_path: Path) -> None:
     later = Event(wall_time=3.0, step=1, summary=Summary(value=[Summary.Value(tag="histogram", tensor=one)]))
     first = Event(wall_time=2.0, step=0, summary=Summary(value=values))
     reading = read_one(write_events(tmp_path / "e.tfevents", [VERSION, first, later]))
-    assert reading.table["metric"].to_list() == ["loss"]
+    assert long_table(reading)["metric"].to_list() == ["loss"]
 
 
 def small_file() -> bytes:
@@ -218,16 +236,20 @@ def boundaries(data: bytes) -> list[int]:
     return ends
 
 
+def events_in(data: bytes) -> list[Event]:
+    return [Event.FromString(data[a + HEADER_BYTES : b - 4]) for a, b in itertools.pairwise(boundaries(data))]
+
+
 def test_cut_at_every_byte_keeps_the_prefix(tmp_path: Path) -> None:
     data = small_file()[:700]
     ends = boundaries(small_file())
-    whole = rows_of(read_one(next(SMALL.iterdir())))
+    whole = rows_of_events(events_in(small_file()))
     path = tmp_path / "events.out.tfevents.1"
     for cut in range(len(data)):
         path.write_bytes(data[:cut])
         reading = read_one(path)
         complete = max(index for index, end in enumerate(ends) if end <= cut)
-        assert rows_of(reading) == whole[: max(0, complete - 1)]
+        assert rows_of(reading) == by_tag(whole[: max(0, complete - 1)])
         if cut in ends:
             assert reading.skipped == ()
         else:
@@ -239,14 +261,14 @@ def test_cut_at_every_byte_keeps_the_prefix(tmp_path: Path) -> None:
 def test_a_flipped_byte_anywhere_loses_one_record_and_is_reported(tmp_path: Path) -> None:
     data = small_file()[: boundaries(small_file())[9]]
     ends = boundaries(data)
-    whole = rows_of(read_one(next(SMALL.iterdir())))[:8]
+    whole = rows_of_events(events_in(small_file()))[:8]
     path = tmp_path / "events.out.tfevents.1"
     for place in range(len(data)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 0x5A]) + data[place + 1 :])
         reading = read_one(path)
         hit = max(index for index, end in enumerate(ends) if end <= place)
         lost = [] if hit == 0 else [whole[hit - 1]]
-        assert rows_of(reading) == [row for row in whole if row not in lost]
+        assert rows_of(reading) == by_tag(row for row in whole if row not in lost)
         assert [piece.offset for piece in reading.skipped] == [ends[hit]]
 
 
@@ -282,16 +304,16 @@ def test_zeros_behind_the_end_are_reported_and_the_rest_is_used(tmp_path: Path) 
     path = tmp_path / "events.out.tfevents.1"
     path.write_bytes(small_file() + bytes(4096))
     reading = read_one(path)
-    assert reading.table.height == 80
+    assert long_table(reading).height == 80
     assert [piece.offset for piece in reading.skipped] == [len(small_file())]
 
 
 def test_empty_and_header_only_files_hold_nothing(tmp_path: Path) -> None:
     path = tmp_path / "events.out.tfevents.1"
     path.write_bytes(b"")
-    assert read_one(path).table.height == 0
+    assert long_table(read_one(path)).height == 0
     write_events(path, [VERSION])
-    assert read_one(path).table.height == 0
+    assert long_table(read_one(path)).height == 0
     assert read_one(path).started == 1.5
 
 
@@ -334,4 +356,4 @@ def test_many_tags_and_step_widths_come_back_in_file_order(tmp_path: Path) -> No
     rows = [(f"layer{rng.integers(30)}", int(rng.integers(0, 2**21)), float(rng.integers(1000))) for _ in range(3000)]
     events = [Event(wall_time=9.0, step=step, summary=Summary(value=[simple(tag, x)])) for tag, step, x in rows]
     reading = read_one(write_events(tmp_path / "events.out.tfevents.1", [VERSION, *events]))
-    assert [(row[0], row[1], row[2]) for row in reading.table.iter_rows()] == rows
+    assert rows_of(reading) == by_tag((tag, step, repr(value), 9.0) for tag, step, value in rows)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest import trackio_store
 from gradtrend.ingest.reading import Reading, ReadOptions
+from tests.ingest.long_table import long_table
 
 REAL = Path(__file__).parents[2] / "fixtures" / "runs" / "trackio" / "two_runs" / "trackio" / "toy.db"
 NUMBERS = st.floats(width=64) | st.sampled_from([math.nan, math.inf, -math.inf])
@@ -40,7 +41,7 @@ def read(path: Path, run_id: str | None = None) -> Reading:
 
 
 def points(reading: Reading, metric: str) -> list[tuple[int | None, str]]:
-    rows = reading.table.filter(pl.col("metric") == metric)
+    rows = long_table(reading).filter(pl.col("metric") == metric)
     return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
 
 
@@ -55,10 +56,10 @@ def test_what_is_written_is_read_back(tmp_path: Path, values: list[float], blob:
 
 def test_the_newest_run_is_read_and_a_note_says_so() -> None:
     reading = read(REAL)
-    assert math.isnan(reading.table.filter(pl.col("metric") == "train/grad_norm")["value"][-1])
+    assert math.isnan(long_table(reading).filter(pl.col("metric") == "train/grad_norm")["value"][-1])
     assert [note.kind for note in reading.notes] == ["several-runs"]
     healthy = read(REAL, "healthy")
-    assert healthy.table.filter(pl.col("metric") == "train/grad_norm").height == 30
+    assert long_table(healthy).filter(pl.col("metric") == "train/grad_norm").height == 30
     assert not healthy.notes
     with pytest.raises(InputError, match="no run nobody"):
         read(REAL, "nobody")

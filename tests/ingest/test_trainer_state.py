@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest import trainer_state
 from gradtrend.ingest.reading import Reading, ReadOptions
+from tests.ingest.long_table import long_table
 
 REAL = Path(__file__).parents[2] / "fixtures" / "runs" / "trainer-state" / "transformers_nan" / "trainer_state.json"
 NUMBERS = st.floats(width=64) | st.sampled_from([0.0, math.nan, math.inf, -math.inf])
@@ -29,7 +30,7 @@ def read_text(folder: Path, text: str, name: str = "state.json") -> Reading:
 
 
 def points(reading: Reading, metric: str) -> list[tuple[int | None, str]]:
-    rows = reading.table.filter(pl.col("metric") == metric)
+    rows = long_table(reading).filter(pl.col("metric") == metric)
     return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
 
 
@@ -64,7 +65,7 @@ def test_a_cut_state_gives_the_rows_before_the_cut(tmp_path: Path, data: st.Data
         return
     rows = points(part, "grad_norm")
     assert rows == points(full, "grad_norm")[: len(rows)]
-    assert part.skipped_count == 1 or len(rows) == full.table.filter(pl.col("metric") == "grad_norm").height
+    assert part.skipped_count == 1 or len(rows) == long_table(full).filter(pl.col("metric") == "grad_norm").height
 
 
 def test_numbers_as_text_and_norms_by_group(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from gradtrend.ingest import wandb_run
 from gradtrend.ingest.protobuf import fields
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.wandb_records import records
+from tests.ingest.long_table import long_table
 
 RUNS = Path(__file__).parents[2] / "fixtures" / "runs" / "wandb"
 FILES = sorted(RUNS.rglob("*.wandb"))
@@ -70,7 +71,7 @@ def read(path: Path) -> Reading:
 
 
 def points(reading: Reading, metric: str) -> list[tuple[int | None, str]]:
-    rows = reading.table.filter(pl.col("metric") == metric)
+    rows = long_table(reading).filter(pl.col("metric") == metric)
     return [(step, repr(value)) for step, value in rows.select("step", "value").iter_rows()]
 
 
@@ -109,7 +110,7 @@ def test_the_x_axis_is_what_define_metric_says_then_a_global_step_then_the_row(t
     assert [step for step, _ in points(reading, "gan/g_loss")] == [100, 200]
     assert [step for step, _ in points(reading, "train/loss")] == [7, 14]
     assert [step for step, _ in points(reading, "late")] == [3]
-    assert "global_step" not in reading.table["metric"].to_list()
+    assert "global_step" not in long_table(reading)["metric"].to_list()
 
 
 def test_nested_names_are_joined(tmp_path: Path) -> None:
