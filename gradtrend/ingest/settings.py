@@ -174,17 +174,17 @@ def framework_of(flat: Mapping[str, Any]) -> str | None:
 def hparams_files(folder: Path) -> list[Path]:
     """Return the hparams files in a run folder and its loggers' sub-folders, `version_1` before `version_0`."""
     found: list[Path] = []
-    level = [folder]
+    level = [str(folder)]
     looked_at = 0
     for _ in range(MAX_DEPTH + 1):
-        below: list[Path] = []
+        below: list[str] = []
         for place in level:
             looked_at += 1
             try:
                 with os.scandir(place) as entries:
                     for entry in entries:
                         if entry.is_dir():
-                            below.append(Path(entry.path))
+                            below.append(entry.path)
                         elif entry.name in HPARAMS_FILES and entry.is_file():
                             found.append(Path(entry.path))
             except OSError:
