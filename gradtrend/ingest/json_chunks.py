@@ -30,6 +30,7 @@ _STAND_INS = (
     (b"-Infinity", b"1.0278641529385069e+308", -math.inf),
     (b"Infinity", b"1.0278641529385071e+308", math.inf),
 )
+_LEAST_STAND_IN = min(float(stand_in) for _, stand_in, _ in _STAND_INS)
 _EXACT_INTEGERS = 1 << 53  # beyond these a float no longer holds every integer
 _COUNTERS = (*STEP_KEYS, "epoch")
 _INTEGERS = frozenset({*_COUNTERS, *TIME_KEYS})
@@ -141,19 +142,34 @@ def _without_nonfinite(chunk: bytes) -> tuple[bytes, int]:
     replaced = 0
     for word, stand_in, _ in _STAND_INS:
         if word.strip(b"-")[:1] in chunk and word in chunk:  # looking for one byte is many times as fast
-            for before in (b": ", b":"):
-                replaced += chunk.count(before + word)
-                chunk = chunk.replace(before + word, before + stand_in)
+            *pieces, end = chunk.split(word)
+            stands = [piece.endswith((b":", b": ")) for piece in pieces]
+            replaced += sum(stands)
+            joints = (piece + (stand_in if here else word) for piece, here in zip(pieces, stands, strict=True))
+            chunk = b"".join((*joints, end))
     return chunk, replaced
 
 
 def _with_nonfinite(table: pl.DataFrame, replaced: int) -> pl.DataFrame:
     """The table with its stand-ins turned back; refused where there are not as many as replaced words."""
-    values = {float(stand_in): value for _, stand_in, value in _STAND_INS}
-    numbers = pl.selectors.float()
-    if sum(table.select(numbers.is_in(list(values)).sum()).row(0)) != replaced:
+    restored: list[pl.Series] = []
+    for column in table.iter_columns():
+        if column.dtype != pl.Float64 or not _reaches(column, _LEAST_STAND_IN):
+            continue
+        numbers = column
+        for _, stand_in, value in _STAND_INS:
+            here = column == float(stand_in)
+            replaced -= int(here.sum())
+            numbers = numbers.set(here, value)
+        restored.append(numbers)
+    if replaced:
         raise _RefusedError
-    return table.with_columns(numbers.replace(values))
+    return table.with_columns(restored)
+
+
+def _reaches(numbers: pl.Series, limit: float) -> bool:
+    largest = numbers.max()
+    return isinstance(largest, float) and largest >= limit
 
 
 def _check_texts(table: pl.DataFrame, whole: bool) -> None:
