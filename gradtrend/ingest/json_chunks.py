@@ -70,22 +70,21 @@ class ChunkReader:
         return points
 
     def _points(self, chunk: bytes, first_line: int) -> dict[str, pl.DataFrame]:
-        rows, keys = _rows_and_keys(chunk)
+        height, keys = _rows_and_keys(chunk)
         text, replaced = _without_nonfinite(chunk)
-        table = self._parsed(text, rows, keys)
-        whole = keys == rows * table.width  # each row has each column: a null in the table is one in the text
+        table = self._parsed(text, height, keys)
+        whole = keys == height * table.width  # each row has each column: a null in the table is one in the text
         _check_texts(table, whole)
         if replaced:
             table = _with_nonfinite(table, replaced)
-        numbers = pl.int_range(first_line, first_line + rows, dtype=pl.Int64).alias("line")
-        step, time, line = table.select(_step(table), _time(table), numbers)
+        numbers = pl.int_range(first_line, first_line + height, dtype=pl.Int64).alias("line")
+        places = table.select(_step(table), _time(table), numbers)
         metrics = [name for name, dtype in table.schema.items() if _is_metric(name, dtype)]
         points: dict[str, pl.DataFrame] = {}
         for name in _as_logged(metrics, table, chunk, whole):
-            value = table[name].alias("value")
-            points[name] = pl.DataFrame([step, value.cast(pl.Float64), time, line])
-            if not whole and value.null_count():
-                points[name] = points[name].filter(value.is_not_null())
+            value = table[name].cast(pl.Float64)
+            rows = places.clone().insert_column(1, value.alias("value"))  # the columns are shared, not copied
+            points[name] = rows.filter(value.is_not_null()) if value.null_count() and not whole else rows
         return points
 
     def _parsed(self, text: bytes, rows: int, keys: int) -> pl.DataFrame:

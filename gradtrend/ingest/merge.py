@@ -134,8 +134,11 @@ def _tracks(readings: Sequence[Reading]) -> list[Track]:
         for part in ordered:
             for metric, points in part.series.items():
                 by_metric.setdefault(metric, []).append(points)
+        longest = max((sum(frame.height for frame in frames) for frames in by_metric.values()), default=0)
+        zeros = pl.Series("segment", [0], dtype=pl.Int32).new_from_index(0, longest)
         for metric, frames in by_metric.items():
-            tracks.append(Track(metric, format_name, digits, numbered, _with_segments(_without_copies(frames))))
+            rows = _with_segments(_without_copies(frames), zeros)
+            tracks.append(Track(metric, format_name, digits, numbered, rows))
     return tracks
 
 
@@ -157,11 +160,14 @@ def _is_head_of(short: pl.DataFrame, long: pl.DataFrame) -> bool:
     return bool(short.select("step", "value").equals(long.select("step", "value").head(short.height), null_equal=True))
 
 
-def _with_segments(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """All parts one after another, `segment` counting how often the steps went back."""
+def _with_segments(frames: list[pl.DataFrame], zeros: pl.Series) -> pl.DataFrame:
+    """All parts one after another, `segment` counting how often the steps went back.
+
+    `zeros` is the column of a series whose steps never do, at least as long as the parts: all such series share it.
+    """
     rows = pl.concat(frames) if len(frames) > 1 else frames[0]
     if rows["step"].is_sorted():
-        return rows.hstack([pl.Series("segment", [0], dtype=pl.Int32).new_from_index(0, rows.height)])
+        return rows.hstack([zeros.head(rows.height)])
     goes_back = pl.col("step") < pl.col("step").shift()
     return rows.with_columns(goes_back.cum_sum().fill_null(0).cast(pl.Int32).alias("segment"))
 
