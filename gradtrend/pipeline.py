@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from gradtrend import parallel
 from gradtrend.detect import rules as rule_files
 from gradtrend.detect.judge import judge
 from gradtrend.errors import ConfigError, GradtrendError, InputError
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
     from gradtrend.model.contents import CaptureContents
     from gradtrend.model.replay import Replay
 
+# Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
+SECONDS_A_RUN = 0.015
+BYTES_A_SECOND = 50e6
+
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -49,38 +55,89 @@ class AnalyzeOptions:
     trust: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be done with each run of a call."""
+
+    options: AnalyzeOptions
+    rules: tuple[Rule, ...]
+    selected: frozenset[str]
+    ignored: frozenset[str]
+
+
 def analyze_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    """Judge the run, or the runs, at `path`. A run that fails in any way loses none of the others.
+    """Judge the run, or the runs, at `path`; as `analyze_paths`."""
+    return analyze_paths((path,), options)
+
+
+def analyze_paths(
+    paths: Sequence[str], options: AnalyzeOptions, processes: int = 1
+) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
+    """Judge the runs at each path, many of them on several processes. A run that fails loses none of the others.
 
     Raises ConfigError for rule files that cannot be used, and for rules or a source that do not exist.
     """
     rules = load_rules(options.rules_dir)
     selected = rule_ids(options.select, rules, "--select")
-    ignored = rule_ids(options.ignore, rules, "--ignore")
-    return _each(path, options, lambda log: without(_judged(log, rules, options), selected, ignored))
+    plan = _Plan(options, rules, selected, rule_ids(options.ignore, rules, "--ignore"))
+    jobs = [job for path in paths for job in _found(path, options)]
+    seconds = sum(_seconds(job) for job in jobs if isinstance(job, RunFiles))
+    if options.replay or "-" in paths:  # torch has threads of its own, and standard input cannot be sent
+        processes = 1
+    outcomes = parallel.in_order(partial(_analyzed, plan), jobs, seconds, processes)
+    reports = tuple(report for found, _ in outcomes for report in found)
+    return reports, tuple(failure for _, failed in outcomes for failure in failed)
 
 
-def _judged(log: RunLog, rules: tuple[Rule, ...], options: AnalyzeOptions) -> RunReport:
-    report = judge(log, rules)
-    return _with_replays(report, ReplayOptions(trust=options.trust), rules) if options.replay else report
+def _analyzed(plan: _Plan, job: RunFiles | Failure) -> tuple[list[RunReport], list[Failure]]:
+    return _each(job, plan.options, lambda log: without(_judged(log, plan), plan.selected, plan.ignored))
+
+
+def _judged(log: RunLog, plan: _Plan) -> RunReport:
+    report = judge(log, plan.rules)
+    if not plan.options.replay:
+        return report
+    return _with_replays(report, ReplayOptions(trust=plan.options.trust), plan.rules)
+
+
+def _seconds(run: RunFiles) -> float:
+    """About how long a run takes. What a store's folder holds is not worth finding out."""
+    try:
+        size = sum(log.path.stat().st_size for log in run.logs)
+    except OSError:  # gone, or an address
+        size = 0
+    return SECONDS_A_RUN + size / BYTES_A_SECOND
 
 
 def read_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
     """Read the run, or the runs, at `path` without judging."""
-    return _each(path, options, lambda log: log)
+    outcomes = [_each(job, options, lambda log: log) for job in _found(path, options)]
+    return tuple(log for found, _ in outcomes for log in found), tuple(f for _, failed in outcomes for f in failed)
+
+
+def _found(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failure]:
+    """The runs at a path, or the one failure to find any."""
+    if options.source not in source_names():
+        known = ", ".join(source_names())
+        raise ConfigError(f"--source: no format {options.source!r}", f"Known: {known}.")
+    failures: list[Failure] = []
+    return _guarded(path, lambda: find_runs(path, options.source), failures) or failures
 
 
 def _each(
-    path: str, options: AnalyzeOptions, use: Callable[[RunLog], _T]
-) -> tuple[tuple[_T, ...], tuple[Failure, ...]]:
+    job: RunFiles | Failure, options: AnalyzeOptions, use: Callable[[RunLog], _T]
+) -> tuple[list[_T], list[Failure]]:
+    """The use of each log of one run folder."""
+    if isinstance(job, Failure):
+        return [], [job]
     results: list[_T] = []
     failures: list[Failure] = []
-    for name, load in _loaders(path, options, failures):
-        for log in _guarded(name, load, failures) or ():
-            result = _guarded(log.run, lambda log=log: use(log), failures)  # type: ignore[misc]
-            if result is not None:
-                results.append(result)
-    return tuple(results), tuple(failures)
+    choice, read_options = Choice(options.metric, options.loss, options.lr), ReadOptions(options.run_id)
+    for log in _guarded(job.name, lambda: load_runs(job, read_options, choice), failures) or ():
+        result = _guarded(log.run, lambda log=log: use(log), failures)  # type: ignore[misc]
+        if result is not None:
+            results.append(result)
+    return results, failures
 
 
 def _guarded(name: str, work: Callable[[], _R], failures: list[Failure]) -> _R | None:
@@ -94,24 +151,6 @@ def _guarded(name: str, work: Callable[[], _R], failures: list[Failure]) -> _R |
     except Exception as error:  # a bug: reported as one
         failures.append(_bug(name, error))
     return None
-
-
-_Loader = Callable[[], tuple[RunLog, ...]]
-
-
-def _loaders(path: str, options: AnalyzeOptions, failures: list[Failure]) -> Iterator[tuple[str, _Loader]]:
-    if options.source not in source_names():
-        known = ", ".join(source_names())
-        raise ConfigError(f"--source: no format {options.source!r}", f"Known: {known}.")
-    choice = Choice(options.metric, options.loss, options.lr)
-    read_options = ReadOptions(options.run_id)
-
-    def loader(run: RunFiles) -> _Loader:
-        return lambda: load_runs(run, read_options, choice)
-
-    runs = _guarded(path, lambda: find_runs(path, options.source), failures)
-    for run in runs or ():
-        yield run.name, loader(run)
 
 
 def _bug(path: str, error: Exception) -> Failure:

@@ -22,9 +22,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"model", "errors", "__version__"},
     "replay": {"model", "errors"},
     "selection": {"model", "errors"},
-    "pipeline": {"ingest", "detect", "replay", "selection", "model", "errors"},
+    "parallel": set(),
+    "pipeline": {"ingest", "detect", "replay", "selection", "parallel", "model", "errors"},
     "__init__": {"pipeline", "replay", "model", "errors"},
-    "cli": {"pipeline", "report", "selection", "model", "errors", "__version__"},
+    "cli": {"pipeline", "parallel", "report", "selection", "model", "errors", "__version__"},
     "__main__": {"cli"},
 }
 ONLY_IN = {"click": {"cli"}, "torch": {"replay"}}

@@ -55,6 +55,7 @@ Exit codes:
 def analyze(paths: tuple[str, ...], **given: Any) -> int:
     """Judge the run in each PATH: a run folder, a folder of runs, a log file, an MLflow store, or - for a piped log."""
     from gradtrend import pipeline
+    from gradtrend.parallel import available_processes
 
     rules = pipeline.load_rules(given["rules_dir"])
     given |= {option: split_list(given[option]) for option in ("select", "ignore")}
@@ -63,9 +64,7 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
         check_writable(given["output"])
     names = ("metric", "loss", "lr", "source", "run_id", "rules_dir", "select", "ignore", "replay", "trust")
     options = pipeline.AnalyzeOptions(**{name: given[name] for name in names})
-    results = [pipeline.analyze_path(path, options) for path in paths]
-    runs = tuple(run for found, _ in results for run in found)
-    failures = tuple(failure for _, failed in results for failure in failed)
+    runs, failures = pipeline.analyze_paths(paths, options, available_processes())
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
     _deliver(report, policy, given["format_"], given["output"], given["quiet"])
     _tell_failures(report, given["format_"], given["output"], given["debug"])

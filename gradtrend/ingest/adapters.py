@@ -7,29 +7,33 @@ one small file must not load ten formats.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
 from gradtrend.ingest.text_stream import encoding_of, is_compressed
 
+_Test = Callable[[Path, bytes], bool]
 _SQLITE = b"SQLite format 3\0"
 
 
-def _adapter(name: str, module: str, possible: Callable[[Path, bytes], bool]) -> Adapter:
+def _adapter(name: str, module: str, possible: _Test) -> Adapter:
     """The adapter of a module in this room. `possible` rules out paths that it would not claim, never one it would."""
+    return Adapter(name, partial(_claims, module, possible), partial(_read, module))
 
-    def loaded() -> Adapter:
-        adapter: Adapter = import_module(f"gradtrend.ingest.{module}").ADAPTER
-        return adapter
 
-    def claims(path: Path, head: bytes) -> bool:
-        return possible(path, head) and loaded().claims(path, head)
+def _loaded(module: str) -> Adapter:
+    adapter: Adapter = import_module(f"gradtrend.ingest.{module}").ADAPTER
+    return adapter
 
-    def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-        return loaded().read(path, options)
 
-    return Adapter(name, claims, read)
+def _claims(module: str, possible: _Test, path: Path, head: bytes) -> bool:
+    return possible(path, head) and _loaded(module).claims(path, head)
+
+
+def _read(module: str, path: Path, options: ReadOptions) -> Sequence[Reading]:
+    return _loaded(module).read(path, options)
 
 
 def _is_event_file(path: Path, head: bytes) -> bool:
@@ -56,13 +60,9 @@ def _is_text(path: Path, head: bytes) -> bool:
     return bool(head)
 
 
-def _mentions(*words: bytes) -> Callable[[Path, bytes], bool]:
-    """A test for text that contains one of the words, or cannot be searched as it stands."""
-
-    def possible(path: Path, head: bytes) -> bool:
-        return any(word in head for word in words) or is_compressed(head) or encoding_of(head) is not None
-
-    return possible
+def _mentions(words: tuple[bytes, ...], path: Path, head: bytes) -> bool:
+    """Whether a text contains one of the words, or cannot be searched as it stands."""
+    return any(word in head for word in words) or is_compressed(head) or encoding_of(head) is not None
 
 
 # The sure ones first: magic bytes, then shapes of JSON, then text, where the console takes what nobody else does.
@@ -71,10 +71,10 @@ ADAPTERS: tuple[Adapter, ...] = (
     _adapter("mlflow", "mlflow_store", _is_mlflow),
     _adapter("wandb", "wandb_run", _is_wandb),
     _adapter("trackio", "trackio_store", _is_sqlite),
-    _adapter("trainer-state", "trainer_state", _mentions(b"{", b"[")),
-    _adapter("mmengine", "mmengine_log", _mentions(b'"iter"')),
+    _adapter("trainer-state", "trainer_state", partial(_mentions, (b"{", b"["))),
+    _adapter("mmengine", "mmengine_log", partial(_mentions, (b'"iter"',))),
     _adapter("jsonl", "jsonl", _is_anything),
-    _adapter("tensorboard-json", "tb_json", _mentions(b"[")),
+    _adapter("tensorboard-json", "tb_json", partial(_mentions, (b"[",))),
     _adapter("csv", "csv_log", _is_text),
     _adapter("console", "console", _is_text),
 )

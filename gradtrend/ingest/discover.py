@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest import standard_input
 from gradtrend.ingest.adapters import ADAPTERS
 from gradtrend.ingest.reading import Adapter
 
@@ -84,6 +83,8 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
     """The runs at a path, at least one. Raises InputError for a missing or unreadable path."""
     root = Path(path)
     if path == "-":
+        from gradtrend.ingest import standard_input
+
         return (RunFiles(path, root, (LogFile(root, standard_input.adapter(source)),)),)
     if "://" in path:
         return (_at_address(path, root, source),)

@@ -132,10 +132,10 @@ def test_a_bug_in_one_run_loses_none_of_the_others(
 
 
 def test_ctrl_c_ends_quietly(call: Call, stable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(path: str, options: pipeline.AnalyzeOptions) -> Any:
+    def interrupted(*given: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipeline, "analyze_path", interrupted)
+    monkeypatch.setattr(pipeline, "analyze_paths", interrupted)
     done = call("analyze", stable)
     assert done.exit_code == 130
     assert done.output.strip() == ""

@@ -18,7 +18,7 @@ from gradtrend.cli import main
 def wait(*_):
     print("ready", flush=True)
     time.sleep(60)
-pipeline.analyze_path = wait
+pipeline.analyze_paths = wait
 main(["analyze", "x"])
 """
 

@@ -1,0 +1,80 @@
+"""Independent pieces of work on several processes, where there is enough of it to pay for starting them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from typing import TypeVar
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+# A new process has loaded what it needs after about half a second of its core.
+LEAST_SECONDS = 1.5
+MOST_PROCESSES = 16  # each takes 100 MB, and one disk feeds them all
+
+
+def available_processes() -> int:
+    """How many cores this process may use, up to a limit."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+    return min(MOST_PROCESSES, len(affinity(0)) if affinity else os.cpu_count() or 1)
+
+
+def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, processes: int) -> list[_R]:
+    """`work` of each item, in the order of the items, on so many processes where `seconds` of it in all pay for them.
+
+    `work`, items and results must be picklable. This process takes a share itself, and that of any other that ends
+    without results: killed by the system for its memory, or by an error, which is raised here.
+    """
+    count = min(processes, len(items)) if seconds >= LEAST_SECONDS else 1
+    shares = [items[first::count] for first in range(count)]
+    waiting = [_start(work, share) for share in shares[1:]]
+    done = [[work(item) for item in share] for share in shares[:1]]
+    for connection, share in zip(waiting, shares[1:], strict=True):
+        results: list[_R] | None = _received(connection)
+        done.append([work(item) for item in share] if results is None else results)
+    return [done[place % count][place // count] for place in range(len(items))]
+
+
+def _start(work: Callable[[_T], _R], items: Sequence[_T]) -> Connection:
+    """Start a process that does a share; its results, or the end of the stream, will come through the connection."""
+    from multiprocessing import get_context
+
+    context = get_context("spawn")  # not forked: polars has threads, and a fork copies their locks without them
+    receiving, sending = context.Pipe(duplex=False)
+    # Pickled here, so that the new process loads what the work needs only after it has set itself up.
+    process = context.Process(target=_do_share, args=(sending, pickle.dumps((work, items))), daemon=True)
+    with _deaf_to_ctrl_c():
+        process.start()
+    sending.close()  # the only other end is now the process's: when it dies, the stream ends
+    return receiving
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Ignore SIGINT. What is started inherits that for good: this process takes the others along when it ends."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _received(connection: Connection) -> list[_R] | None:
+    """What a process sent, None where it ended without."""
+    with connection, suppress(EOFError, OSError):
+        results: list[_R] = connection.recv()
+        return results
+    return None
+
+
+def _do_share(connection: Connection, job: bytes) -> None:
+    """What a new process does, in one thread, for the others' cores are taken."""
+    os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is loaded, which the first piece of work does
+    with connection, suppress(Exception):  # the parent meets the same error, and says it
+        work, items = pickle.loads(job)
+        connection.send([work(item) for item in items])
