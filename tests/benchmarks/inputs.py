@@ -130,8 +130,8 @@ def small(path: Path) -> None:
     path.write_text("".join(json_rows(10)))
 
 
-EVENTS, ROWS, LAYERS, RUNS, SMALL = (
-    "events.out.tfevents.1760000000.bench", "metrics.jsonl", "layers.jsonl", "runs", "small.jsonl",
+EVENTS, ROWS, LAYERS, RUNS, SMALL, LONG = (
+    "events.out.tfevents.1760000000.bench", "metrics.jsonl", "layers.jsonl", "runs", "small.jsonl", "long.jsonl",
 )  # fmt: skip
 INPUTS: dict[str, Callable[[Path], None]] = {
     EVENTS: event_file,
@@ -153,8 +153,8 @@ for start in range(0, 20_000, 1000):
 """
 
 
-def make_missing(folder: Path) -> None:
-    """Make each input that is not there yet."""
-    for name, make in INPUTS.items():
+def make_missing(folder: Path, long: bool = False) -> None:
+    """Make each input that is not there yet; `long` asks for the one of 2 GB, too."""
+    for name, make in (INPUTS | {LONG: long_json_lines} if long else INPUTS).items():
         if not (folder / name).exists():
             make(folder / name)

@@ -3,8 +3,9 @@
     python -m tests.benchmarks.speed [--only NAME ...] [--environments FOLDER] [--inputs FOLDER] [--tries N]
 
 Each peer comes from PyPI in an environment of its own, which is made where it is missing. The inputs are made by
-`inputs.py` in the folder given, some 250 MB, and kept. Tools take turns, and the least of the tries counts: elapsed
-time, and the processor time of the process and its children, which tells more on a machine that others use too.
+`inputs.py` in the folder given, some 250 MB, and kept; `--only long` makes one of 2 GB more. Tools take turns, and the
+least of the tries counts: elapsed time, the processor time of the process and its children, which tells more on a
+machine that others use too, and the most memory that one process held.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.benchmarks import inputs
 
@@ -42,6 +44,7 @@ _MLFLOW = (
     "assert len(c.get_metric_history(run.info.run_id, 'grad_norm')) == 20_000"
 )
 _IMPORTS = "import polars, numpy, click"
+LONG = "long"  # made and measured only where it is asked for
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,12 @@ def code(name: str, text: str, argument: str, peer: str | None = None) -> Tool:
 
 def works(folder: Path) -> tuple[Work, ...]:
     """All that is measured."""
-    events, rows, layers, runs, small, database, store = (
+    events, rows, layers, runs, small, long, database, store = (
         str(folder / name)
-        for name in (inputs.EVENTS, inputs.ROWS, inputs.LAYERS, inputs.RUNS, inputs.SMALL, "mlflow.db", "mlruns")
-    )
+        for name in (
+            inputs.EVENTS, inputs.ROWS, inputs.LAYERS, inputs.RUNS, inputs.SMALL, inputs.LONG, "mlflow.db", "mlruns",
+        )
+    )  # fmt: skip
     linters = (
         Tool("losslint", ("losslint", "check", rows), "losslint"),
         Tool("trainproof", ("trainproof", "doctor", rows), "trainproof"),
@@ -104,6 +109,7 @@ def works(folder: Path) -> tuple[Work, ...]:
         Work("start", small, (gradtrend(small), code(_IMPORTS, _IMPORTS, "")), "at least 0.71 times as fast"),
         Work("layers", layers, (gradtrend(layers),), "2 s"),
         Work("runs", runs, (gradtrend(runs),), "8.3 s on 2 cores: 120 runs a second"),
+        Work(LONG, long, (gradtrend(long),), "1 GB of memory and what the columns take"),
     )  # fmt: skip
 
 
@@ -123,7 +129,7 @@ def bin_folder(peer: str | None, environments: Path) -> Path:
 def prepare(folder: Path, environments: Path, names: Sequence[str]) -> None:
     """Make the inputs that are missing; MLflow's are written by MLflow."""
     folder.mkdir(parents=True, exist_ok=True)
-    inputs.make_missing(folder)
+    inputs.make_missing(folder, long=LONG in names)
     for name, address in (
         ("mlflow.db", f"sqlite:///{folder / 'mlflow.db'}"),
         ("mlruns", f"file://{folder / 'mlruns'}"),
@@ -133,26 +139,40 @@ def prepare(folder: Path, environments: Path, names: Sequence[str]) -> None:
             subprocess.run([python, "-c", inputs.WRITE_MLFLOW, address], check=True, env=ENVIRONMENT)
 
 
-# The client refuses stores of files unless told otherwise, and would report to its makers.
+# The client refuses stores of files unless told otherwise, and would report to its makers. All that was installed is
+# compiled; gradtrend from a checkout must be allowed to keep what it compiles.
 ENVIRONMENT = os.environ | {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-def seconds(tool: Tool, environments: Path) -> tuple[float, float]:
-    """Elapsed and processor time of one call."""
+class Cost(NamedTuple):
+    """What one call took: seconds elapsed, seconds of processor time, and the most memory, in MB."""
+
+    elapsed: float
+    processor: float
+    memory: float
+
+
+def cost(tool: Tool, environments: Path) -> Cost:
+    """Call a tool once."""
     program, *words = tool.command
     command = [bin_folder(tool.peer, environments) / program, *words]
-    start, before = time.perf_counter(), os.times()
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, env=ENVIRONMENT)
-    elapsed, after = time.perf_counter() - start, os.times()
-    if b"Traceback" in done.stderr:
-        raise SystemExit(f"{tool.name} failed:\n{done.stderr.decode()}")
-    return elapsed, sum(after[2:4]) - sum(before[2:4])
+    with tempfile.TemporaryFile() as errors:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=ENVIRONMENT)
+        _, _, used = os.wait4(process.pid, 0)
+        elapsed = time.perf_counter() - start
+        errors.seek(0)
+        said = errors.read().decode()
+    if "Traceback" in said:
+        raise SystemExit(f"{tool.name} failed:\n{said}")
+    return Cost(elapsed, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
 
 
-def measure(work: Work, environments: Path, tries: int) -> list[tuple[float, float]]:
-    """The least elapsed and the least processor time of each tool."""
-    rounds = [[seconds(tool, environments) for tool in work.tools] for _ in range(tries)]
-    return [(min(t[i][0] for t in rounds), min(t[i][1] for t in rounds)) for i in range(len(work.tools))]
+def measure(work: Work, environments: Path, tries: int) -> list[Cost]:
+    """The least elapsed time, processor time and memory of each tool."""
+    rounds = [[cost(tool, environments) for tool in work.tools] for _ in range(tries)]
+    return [Cost(*map(min, zip(*costs, strict=True))) for costs in zip(*rounds, strict=True)]
 
 
 def main() -> None:
@@ -164,15 +184,16 @@ def main() -> None:
     parser.add_argument("--inputs", type=Path, default=scratch / "gradtrend-speed")
     parser.add_argument("--tries", type=int, default=3)
     args = parser.parse_args()
-    chosen = [w for w in works(args.inputs) if not args.only or w.name.startswith(tuple(args.only))]
+    named = tuple(args.only)
+    chosen = [w for w in works(args.inputs) if (w.name.startswith(named) if named else w.name != LONG)]
     prepare(args.inputs, args.environments, [work.name for work in chosen])
     for work in chosen:
-        times = measure(work, args.environments, args.tries)
-        print(f"\n{work.name} (reach: {work.reach})\n{'':24}  elapsed   times    processor   times")
-        for tool, (elapsed, processor) in zip(work.tools, times, strict=True):
-            ratios = elapsed / times[0][0], processor / times[0][1]
+        costs = measure(work, args.environments, args.tries)
+        print(f"\n{work.name} (reach: {work.reach})\n{'':24}  elapsed   times    processor   times    memory")
+        for tool, (elapsed, processor, memory) in zip(work.tools, costs, strict=True):
+            times = f"{elapsed / costs[0].elapsed:7.2f}", f"{processor / costs[0].processor:8.2f}"
             version = f"{tool.name} {PEERS[tool.peer].split('==')[1]}" if tool.peer else tool.name
-            print(f"{version:28}{elapsed:7.2f} s{ratios[0]:7.2f} {processor:10.2f} s{ratios[1]:8.2f}", flush=True)
+            print(f"{version:28}{elapsed:7.2f} s{times[0]} {processor:10.2f} s{times[1]} {memory:6.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from gradtrend.errors import InputError
 from gradtrend.ingest import mlflow_files
 from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.rows import points_of
+from gradtrend.model.runlog import Skipped
 from tests.ingest.long_table import long_table
 
 LIGHTLY = Path(__file__).parents[2] / "fixtures" / "runs" / "lightly" / "mlflow_filestore_nan"
@@ -165,6 +168,38 @@ def test_damaged_metric_files(tmp_path_factory: pytest.TempPathFactory, cut: int
     reading = read_one(store)
     whole = lines[:cut].count(b"\n")
     assert norm_of(reading, "grad")["value"].to_list()[:whole] == [1.0, 1.1, 1.2, 1.3][:whole]
+
+
+TIMES = st.integers(-(10**9), 2 * 10**12).map(str) | st.sampled_from(["+5", "5.0", "x", "", str(2**63), "\u0665"])
+VALUES = (
+    st.floats().map(repr)
+    | st.floats().map("{:.3g}".format)
+    | st.sampled_from(
+        ["nan", "-nan", "NaN", "inf", "-Infinity", "1e400", "-1.797693e308", "1_0", "0x1", ".5", "5.", "a", ""]
+    )
+)
+STEPS = st.integers(0, 1000).map(str) | st.sampled_from(["-3", "1.0", "", "7 d1 abc", str(2**70), "1 ", "1\t"])
+PLAIN = st.tuples(st.integers(0, 2 * 10**12).map(str), VALUES, st.integers(0, 1000).map(str)).map(" ".join)
+ANY = st.tuples(TIMES, VALUES, STEPS).map(" ".join) | st.sampled_from(["", " ", "#", '"1 2 3"', "\x0c", "1 2\x853"])
+ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r", "\n\n"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PLAIN, max_size=6) | st.lists(ANY | PLAIN, max_size=6), ENDS, st.booleans())
+def test_a_file_read_at_once_holds_what_its_lines_hold(lines: list[str], end: str, ended: bool) -> None:
+    content = (end.join(lines) + (end if ended else "")).encode()
+    plain = mlflow_files.plain_points(content)
+    if plain is not None:
+        skipped: list[Skipped] = []
+        by_line = points_of(mlflow_files.read_lines("loss", content, skipped))
+        assert skipped == []
+        assert_frame_equal(plain.drop("time"), by_line["loss"].drop("time"), check_exact=True)
+        assert_frame_equal(plain.select("time"), by_line["loss"].select("time"), rel_tol=1e-15, abs_tol=0.0)
+
+
+def test_usual_files_are_read_at_once() -> None:
+    assert mlflow_files.plain_points(b"1 nan 0\n2 1.5 1\n") is not None
+    assert mlflow_files.plain_points(b"1 1.5\n2 2.5\n") is None
 
 
 def test_a_bad_line_is_listed(tmp_path: Path) -> None:
