@@ -18,6 +18,11 @@ NATIVE_FORMAT = "gradtrend.capture"
 NATIVE_VERSION = 1
 # Wrappers put these before a parameter's name: Fabric, DistributedDataParallel, torch.compile.
 WRAPPER_PREFIXES = ("_forward_module.", "module.", "_orig_mod.")
+_MAX_WRAPPERS = 10  # around one another
+_MAX_TEXT = 1000  # characters of a name or version
+_MAX_JSON = 1024 * 1024
+_MAX_MICROBATCHES = 10_000
+_INT64 = 1 << 63
 _NEWER = "Install a newer gradtrend."
 
 
@@ -35,7 +40,8 @@ def read_native(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
     """A capture of gradtrend's own format. Raises `InputError` naming the field that is missing or wrong."""
     version = tree.get("format_version")
     if version != NATIVE_VERSION:
-        raise InputError(f"{path} has capture format {version!r}; this gradtrend reads {NATIVE_VERSION}", _NEWER)
+        shown = repr(version)[:40] if isinstance(version, int | str) else f"of type {type(version).__name__}"
+        raise InputError(f"{path} has capture format {shown}; this gradtrend reads {NATIVE_VERSION}", _NEWER)
     model = _mapping(path, tree, "model")
     precision = _mapping(path, tree, "precision", optional=True)
     recipe = ModelRecipe("factory", _text(path, model, "factory"), _json_keywords(path, model.get("kwargs", "{}")))
@@ -75,10 +81,13 @@ def _native_precision(precision: Mapping[str, Node], backend: Mapping[str, Node]
     if "autocast" not in precision:
         return None
     autocast, scaled = precision["autocast"], precision.get("loss_scale") is not None
-    name = "float32" if autocast is None else f"{autocast}-scaled" if scaled else str(autocast)
+    if not isinstance(autocast, str | None):
+        return None
+    name = "float32" if autocast is None else f"{autocast}-scaled" if scaled else autocast
     if name == "float32" and half is not None:
         return f"{half}-true"
-    if name == "float32" and backend.get("tf32") is True and str(backend.get("device")).startswith("cuda"):
+    device = backend.get("device")
+    if name == "float32" and backend.get("tf32") is True and isinstance(device, str) and device.startswith("cuda"):
         return "float32-tf32"
     return name if name in PRECISIONS else None
 
@@ -148,7 +157,7 @@ def _mapping(path: Path, tree: Mapping[str, Node], field: str, optional: bool = 
 
 def _text(path: Path, tree: Mapping[str, Node], field: str) -> str:
     value = tree.get(field)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not 0 < len(value) <= _MAX_TEXT:
         raise InputError(f"{path}: the capture's field {field!r} is missing or no text", "Capture it again.")
     return value
 
@@ -163,10 +172,14 @@ def _microbatches(path: Path, tree: Mapping[str, Node]) -> tuple[Node, ...]:
     value = tree.get("microbatches")
     if not isinstance(value, list | tuple) or not value:
         raise InputError(f"{path}: the capture holds no microbatches", "Capture the step again.")
+    if len(value) > _MAX_MICROBATCHES:
+        raise InputError(f"{path}: the capture holds {len(value):,} microbatches", "Do not trust this file.")
     return tuple(value)
 
 
 def _json_keywords(path: Path, text: Node) -> dict[str, Any]:
+    if isinstance(text, str | bytes) and len(text) > _MAX_JSON:
+        raise InputError(f"{path}: the factory's keyword arguments are {len(text):,} long", "Capture it again.")
     try:
         keywords = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
@@ -182,13 +195,13 @@ def _bare_names(node: Node, state: Node) -> tuple[str, ...]:
     """Parameter names as in the model state: without the prefixes that wrappers add."""
     names = node if isinstance(node, list | tuple) else ()
     known = state if isinstance(state, Mapping) else {}
-    return tuple(_bare_name(name, known) for name in names if isinstance(name, str))
+    return tuple(_bare_name(name, known) for name in names if isinstance(name, str) and len(name) <= _MAX_TEXT)
 
 
 def _bare_name(name: str, known: Mapping[str, Node]) -> str:
-    while name not in known:
+    for _ in range(_MAX_WRAPPERS):
         prefix = next((prefix for prefix in WRAPPER_PREFIXES if name.startswith(prefix)), None)
-        if prefix is None:
+        if name in known or prefix is None:
             break
         name = name.removeprefix(prefix)
     return name
@@ -199,7 +212,8 @@ def _names(node: Node) -> frozenset[str]:
 
 
 def _integer(node: Node) -> int | None:
-    return node if isinstance(node, int) and not isinstance(node, bool) else None
+    """A step, rank or count: an integer of 64 bits, None for anything else."""
+    return node if isinstance(node, int) and not isinstance(node, bool) and abs(node) < _INT64 else None
 
 
 def _number(node: Node, finite: bool = True) -> float | None:
@@ -209,8 +223,12 @@ def _number(node: Node, finite: bool = True) -> float | None:
 
 
 def _texts(node: Mapping[str, Node]) -> dict[str, str]:
-    return {str(key): value for key, value in node.items() if isinstance(value, str)}
+    return {str(key): value[:_MAX_TEXT] for key, value in node.items() if isinstance(value, str)}
 
 
 def _flags(node: Mapping[str, Node]) -> dict[str, bool | str]:
-    return {str(key): value for key, value in node.items() if isinstance(value, bool | str)}
+    return {
+        str(key): value[:_MAX_TEXT] if isinstance(value, str) else value
+        for key, value in node.items()
+        if isinstance(value, bool | str)
+    }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from gradtrend.errors import InputError
@@ -14,8 +15,11 @@ from gradtrend.model.contents import CaptureContents, Inert, Node, TensorRef
 
 NATIVE_SUFFIX = ".gradtrend.pt"
 # What a capture's tree may hold: beyond this a shared sub-tree has been repeated until it is endless.
-MAX_NODES = 2_000_000
+MAX_NODES = 500_000
 MAX_DEPTH = 200
+# Views may overlap (`unfold`, tied weights under other shapes), but who looks at them all must come to an end.
+MAX_OVERLAP = 16  # values that are looked at, a byte of the file
+MIN_VALUES = 100_000_000  # always looked at: it takes half a second
 
 _Claims = Callable[[Mapping[str, Node]], bool]
 _Reads = Callable[[Path, Mapping[str, Node]], CaptureContents]
@@ -56,8 +60,19 @@ def read_capture(path: Path) -> CaptureContents:
     Raises `InputError` for anything that is not a whole capture of a known kind.
     """
     archive, contents = _read(path)
-    used = dict.fromkeys(ref.storage for ref in tensors(_tensor_trees(contents)))
-    return replace(contents, storages=locate_storages(archive, used))
+    used = dict.fromkeys(tensors(_tensor_trees(contents)))
+    _check_overlap(used, archive.sizes)
+    return replace(contents, storages=locate_storages(archive, dict.fromkeys(ref.storage for ref in used)))
+
+
+def _check_overlap(refs: Iterable[TensorRef], sizes: Mapping[str, int]) -> None:
+    """Raise `InputError` where tensors overlap so much that a small file is seen as billions of values."""
+    declared = sum(ref.distinct for ref in refs)
+    if declared > max(MIN_VALUES, MAX_OVERLAP * sum(sizes.values())):
+        raise InputError(
+            f"damaged or hostile file: its tensors declare {declared:,} values in {sum(sizes.values()):,} bytes",
+            "Do not trust this file.",
+        )
 
 
 def _read(path: Path) -> tuple[TorchArchive, CaptureContents]:
@@ -74,6 +89,15 @@ def _read(path: Path) -> tuple[TorchArchive, CaptureContents]:
 
 
 def _summary(path: Path, shown: str) -> Capture:
+    try:
+        status = path.stat()
+    except OSError:  # removed in the meantime
+        return _summary_of(path, shown, 0, 0)
+    return _summary_of(path, shown, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=64)  # a replay asks several times for the captures of a run
+def _summary_of(path: Path, shown: str, changed: int, size: int) -> Capture:
     try:
         return replace(_read(path)[1].summary, path=shown)
     except InputError as error:
@@ -108,5 +132,5 @@ def _children(node: Node) -> list[Node]:
         return list(node)
     if isinstance(node, Inert):
         pairs = [part for pair in node.pairs for part in pair]
-        return [*node.arguments, *node.keywords.values(), *node.state, *node.items, *pairs]
+        return [node.callee, *node.arguments, *node.keywords.values(), *node.state, *node.items, *pairs]
     return []

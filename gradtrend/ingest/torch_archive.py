@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import struct
@@ -9,12 +10,14 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 from gradtrend.errors import InputError
 from gradtrend.model.contents import StorageSpan
 
 # The pickle holds names and shapes, no tensor data: 60 KiB for a network of 340 tensors.
 MAX_PICKLE_BYTES = 64 * 1024 * 1024
+MAX_DIRECTORY_BYTES = 4 * 1024 * 1024  # of the zip file's list of members: 50,000 storages
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # a zip member's local header: magic, length of the name, of the extra field
 _CHUNK = 1024 * 1024
 _SAVE_AGAIN = "Load it in the environment that wrote it and save it again with torch.save (PyTorch 1.6 or newer)."
@@ -36,16 +39,26 @@ class TorchArchive:
         return {key: member.file_size for key, member in self.storages.items()}
 
 
+class _ShortReads(io.FileIO):
+    """A file that refuses to be read in long pieces: `zipfile` takes the whole list of members at once."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = os.fstat(self.fileno()).st_size - self.tell()
+        if (left if size is None or size < 0 else size) > MAX_DIRECTORY_BYTES:
+            raise zipfile.BadZipFile("it lists far more members than a capture has")
+        return super().read(size) or b""
+
+
 def open_archive(path: Path) -> TorchArchive:
     """The archive at `path`. Raises `InputError` (what is wrong, what to do) for anything torch.save did not write."""
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             raise InputError(f"{path} is not a regular file", "Give the capture file itself.")
-        with path.open("rb") as file:
+        with _ShortReads(path) as file:
             _check_head(path, file.read(64))
-        with zipfile.ZipFile(path) as archive:
-            return _read_archive(path, archive)
+            with zipfile.ZipFile(cast(IO[bytes], file)) as archive:
+                return _read_archive(path, archive)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}", "Check the path and rights.") from error
     except _DAMAGE as error:
@@ -80,14 +93,16 @@ def _read_archive(path: Path, archive: zipfile.ZipFile) -> TorchArchive:
     root = roots[0]
     if f"{root}/constants.pkl" in members:
         raise InputError(f"{path} is a TorchScript program, not a capture", "Give the capture file itself.")
-    if f"{root}/byteorder" in members and archive.read(f"{root}/byteorder") != b"little":
+    order = members.get(f"{root}/byteorder")
+    if order is not None and (order.file_size > len("little") or archive.read(order) != b"little"):
         raise InputError(f"{path} was written on a big-endian machine, which is not supported", _SAVE_AGAIN)
     pickle = members[f"{root}/data.pkl"]
     if pickle.file_size > MAX_PICKLE_BYTES:
         raise InputError(f"{path} has {pickle.file_size:,} bytes of pickle, far more than a capture needs", _COPY_AGAIN)
     prefix = f"{root}/data/"
     storages = {name.removeprefix(prefix): member for name, member in members.items() if name.startswith(prefix)}
-    return TorchArchive(path, archive.read(pickle), storages)
+    with archive.open(pickle) as data:
+        return TorchArchive(path, b"".join(iter(lambda: data.read(_CHUNK), b"")), storages)
 
 
 def _check_member(path: Path, member: zipfile.ZipInfo) -> None:

@@ -11,22 +11,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradtrend.ingest.torch_tensors import KNOWN_CALLS, STORAGE_DTYPES, Storage, refuse
+from gradtrend.ingest import torch_limits
+from gradtrend.ingest.torch_limits import class_name, refuse
+from gradtrend.ingest.torch_tensors import KNOWN_CALLS, STORAGE_DTYPES, Storage
 from gradtrend.model.contents import GlobalRef, Inert, Node, TensorRef
 
-# An opcode of one byte can make an object of up to 64 bytes: with this many, memory stays under 300 MB. A model of
-# 10,000 tensors takes 500,000.
-MAX_OPCODES = 4_000_000
+# An opcode of one byte can make an object of up to 64 bytes: with this many, memory stays under 200 MB and time under
+# 2 s. A model of 10,000 tensors takes 500,000.
+MAX_OPCODES = 2_000_000
 
 
 @dataclass(slots=True)
 class _Machine:
-    """The state of one reading. `sizes` gives the bytes that the file really holds for each storage key."""
+    """The state of one reading. `sizes` gives the bytes that the file really holds for each storage key.
+
+    `built` is about how many bytes known calls have built so far.
+    """
 
     sizes: Mapping[str, int]
     stack: list[Any] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
+    built: int = 0
 
     def pop(self) -> Any:
         if len(self.stack) <= (self.marks[-1] if self.marks else 0):
@@ -61,7 +67,7 @@ def load(data: bytes, sizes: Mapping[str, int]) -> Node:
             if opcode.name == "STOP":
                 return machine.pop()
             if opcode.name in _CONSTANTS:
-                machine.stack.append(argument)
+                machine.stack.append(torch_limits.constant(argument))
                 continue
             operation = _OPERATIONS.get(opcode.name)
             if operation is None:
@@ -75,21 +81,10 @@ def load(data: bytes, sizes: Mapping[str, int]) -> Node:
 # --- containers -------------------------------------------------------------------------------------------------------
 
 
-def _key(node: Node) -> Node:
-    """A dictionary key: scalars, or a flat tuple of them (hashing anything deeper could take for ever)."""
-    parts = node if isinstance(node, tuple) else (node,)
-    for part in parts:
-        if isinstance(part, int) and part.bit_length() > 64:  # chosen integers all share one hash
-            raise refuse("it uses huge integers as keys")
-        if not isinstance(part, str | bytes | int | float | bool | GlobalRef | None):
-            raise refuse("it uses an object as a dictionary key")
-    return node
-
-
 def _put_pairs(target: Any, flat: list[Any]) -> None:
     pairs = list(zip(flat[::2], flat[1::2], strict=True))
     if isinstance(target, dict):
-        target.update((_key(key), value) for key, value in pairs)
+        target.update((torch_limits.key(key), value) for key, value in pairs)
     elif isinstance(target, Inert):
         target.pairs.extend(pairs)
     else:
@@ -174,15 +169,12 @@ def _recall(machine: _Machine, index: Any) -> None:
 
 
 def _global(machine: _Machine, argument: Any) -> None:
-    module, name = str(argument).split(" ", 1)
-    machine.stack.append(GlobalRef(module, name))
+    machine.stack.append(class_name(*str(argument).split(" ", 1)))
 
 
 def _stack_global(machine: _Machine, _: Any) -> None:
     name, module = machine.pop(), machine.pop()
-    if not isinstance(name, str) or not isinstance(module, str):
-        raise refuse("it names a class by something that is no text")
-    machine.stack.append(GlobalRef(module, name))
+    machine.stack.append(class_name(module, name))
 
 
 def _reduce(machine: _Machine, _: Any) -> None:
@@ -190,15 +182,19 @@ def _reduce(machine: _Machine, _: Any) -> None:
     if not isinstance(arguments, tuple):
         raise refuse("it calls with arguments that are no tuple")
     known = KNOWN_CALLS.get(callee.path) if isinstance(callee, GlobalRef) else None
-    machine.stack.append(known(machine.sizes, arguments) if known else _inert(callee, "reduce", arguments))
+    if known is None:
+        machine.stack.append(_inert(callee, "reduce", arguments))
+        return
+    machine.built += torch_limits.built_bytes(arguments)
+    if machine.built > torch_limits.MAX_BUILT:
+        raise refuse("it builds the same values again and again")
+    machine.stack.append(known(machine.sizes, arguments))
 
 
 def _inert(callee: Any, call: str, arguments: Any, keywords: Any = None) -> Inert:
     if not isinstance(callee, GlobalRef | Inert) or not isinstance(arguments, tuple):
         raise refuse("it calls something that is no class")
-    if keywords is not None and not (isinstance(keywords, dict) and all(isinstance(k, str) for k in keywords)):
-        raise refuse("it calls with keywords that are no dictionary of names")
-    return Inert(callee, call, arguments, dict(keywords or {}))
+    return Inert(callee, call, arguments, torch_limits.keywords(keywords))
 
 
 def _new(machine: _Machine, _: Any) -> None:
@@ -213,8 +209,7 @@ def _new_with_keywords(machine: _Machine, _: Any) -> None:
 
 def _instance(machine: _Machine, argument: Any) -> None:
     arguments = tuple(machine.pop_mark())
-    module, name = str(argument).split(" ", 1)
-    machine.stack.append(_inert(GlobalRef(module, name), "reduce", arguments))
+    machine.stack.append(_inert(class_name(*str(argument).split(" ", 1)), "reduce", arguments))
 
 
 def _object(machine: _Machine, _: Any) -> None:

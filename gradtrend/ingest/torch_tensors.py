@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradtrend.errors import InputError
+from gradtrend.ingest.torch_limits import refuse
 from gradtrend.model.contents import GlobalRef, Inert, Node, TensorRef
 
 MAX_DIMENSIONS = 64  # torch's own limit
+MAX_SIZE = 1 << 56  # of a dimension or stride, in elements: more than any memory holds, less than an index can count
 ITEM_SIZES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1,
     "uint8": 1, "bool": 1, "complex64": 8, "complex128": 16, "uint16": 2, "uint32": 4, "uint64": 8,
@@ -31,11 +32,6 @@ class Storage:
     key: str
 
 
-def refuse(message: str) -> InputError:
-    """The error for a file that torch.save cannot have written."""
-    return InputError(f"damaged or hostile file: {message}", "Capture the step again, or copy the file again.")
-
-
 def _tensor(sizes: Mapping[str, int], arguments: tuple[Any, ...]) -> TensorRef:
     """`_rebuild_tensor_v2` (storage, offset, shape, stride, ...) and `_v3` (with the dtype as the seventh argument)."""
     match arguments:
@@ -53,11 +49,11 @@ def _tensor(sizes: Mapping[str, int], arguments: tuple[Any, ...]) -> TensorRef:
 
 def _check_extent(ref: TensorRef, present: int) -> None:
     """Raise unless every element of the view lies inside the bytes that are there."""
-    numbers = (*ref.shape, *ref.stride, ref.offset)
-    if any(type(number) is not int or number < 0 for number in numbers):
-        raise refuse("a tensor has a shape, stride or offset that is no size")
     if len(ref.shape) != len(ref.stride) or len(ref.shape) > MAX_DIMENSIONS or ref.dtype not in ITEM_SIZES:
         raise refuse(f"a tensor of type {ref.dtype[:40]!r} has a shape that does not fit its strides")
+    numbers = (*ref.shape, *ref.stride, ref.offset)
+    if any(type(number) is not int or not 0 <= number < MAX_SIZE for number in numbers):
+        raise refuse("a tensor has a shape, stride or offset that is no size")
     needed = 0
     if 0 not in ref.shape:
         needed = ref.offset + 1 + sum((size - 1) * step for size, step in zip(ref.shape, ref.stride, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,10 +42,12 @@ class TensorRef:
     @property
     def numel(self) -> int:
         """Number of elements of the view (an expanded view has more than its storage)."""
-        total = 1
-        for size in self.shape:
-            total *= size
-        return total
+        return math.prod(self.shape)
+
+    @property
+    def distinct(self) -> int:
+        """The same without the dimensions that merely repeat (stride 0)."""
+        return math.prod(1 if step == 0 and size else size for size, step in zip(self.shape, self.stride, strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from gradtrend.model.replay import Field, Inspection, TensorHealth
 
 _CHUNK = 4_000_000  # elements looked at together: keeps the boolean copies under 8 MB
 _MAX_FIELDS = 200  # leaves of a microbatch that are listed
+_MAX_LISTED = 20_000  # of all microbatches
+_MAX_KEY = 100  # characters of a batch's key that are shown
 _BUFFER_NAMES = ("running_mean", "running_var", "num_batches_tracked")
 _FLOATS = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": np.uint16}
 
@@ -28,7 +31,7 @@ def inspect_capture(contents: CaptureContents, shown: str) -> Inspection:
         model=summary.model_class,
         bad_parameters=summary.bad_parameters,
         parameters=len(contents.state),
-        microbatches=tuple(tuple(_fields(batch)) for batch in contents.microbatches),
+        microbatches=tuple(_listed(contents.microbatches)),
         precision=contents.precision,
         loss=contents.loss,
         gradient_norm=contents.gradient_norm,
@@ -73,8 +76,14 @@ def _globals(tree: Node) -> Iterator[GlobalRef]:
 # --- microbatches -----------------------------------------------------------------------------------------------------
 
 
-def _fields(batch: Node) -> list[Field]:
-    return [_field(name, node) for name, node in leaves(batch, whole_lists=True)][:_MAX_FIELDS]
+def _listed(batches: Sequence[Node]) -> Iterator[tuple[Field, ...]]:
+    """The fields of each microbatch, none for those behind the first thousands."""
+    left = _MAX_LISTED
+    for batch in batches:
+        found = islice(leaves(batch, whole_lists=True), min(left, _MAX_FIELDS))
+        fields = tuple(_field(name, node) for name, node in found)
+        left -= len(fields)
+        yield fields
 
 
 def leaves(tree: Node, name: str = "", whole_lists: bool = False) -> Iterator[tuple[str, Node]]:
@@ -84,12 +93,19 @@ def leaves(tree: Node, name: str = "", whole_lists: bool = False) -> Iterator[tu
     """
     if isinstance(tree, dict):
         for key, value in tree.items():
-            yield from leaves(value, f"{name}.{key}" if name else str(key), whole_lists)
+            part = _key_name(key)
+            yield from leaves(value, f"{name}.{part}" if name else part, whole_lists)
     elif _is_branch(tree) and not (whole_lists and _alike(tree)):
         for index, value in enumerate(tree):
             yield from leaves(value, f"{name}[{index}]", whole_lists)
     else:
         yield name, tree
+
+
+def _key_name(key: Node) -> str:
+    if isinstance(key, tuple):
+        return f"({', '.join(map(_key_name, key))})"
+    return str(key[:_MAX_KEY] if isinstance(key, str | bytes) else key)
 
 
 def _is_branch(tree: Node) -> bool:
@@ -118,15 +134,24 @@ def _field(name: str, node: Node) -> Field:
 
 
 def _nonfinite(contents: CaptureContents) -> Iterator[TensorHealth]:
+    known: dict[TensorRef, tuple[int, int, int]] = {}  # tied weights, or one batch named a thousand times
+    for role, name, ref in _tensors(contents):
+        counts = known.get(ref)
+        if counts is None:
+            counts = known[ref] = _counts(contents, ref)
+        if any(counts):
+            yield TensorHealth(role, name, ref.dtype, ref.shape, *counts)
+
+
+def _tensors(contents: CaptureContents) -> Iterator[tuple[str, str, TensorRef]]:
+    """Role, name and reference of every tensor of the inputs and the state."""
     for index, batch in enumerate(contents.microbatches):
         for name, node in leaves(batch):
             if isinstance(node, TensorRef):
-                yield from _health(
-                    contents, "input", f"microbatch {index}: {name}" if name else f"microbatch {index}", node
-                )
+                yield "input", f"microbatch {index}: {name}" if name else f"microbatch {index}", node
     for name, node in contents.state.items():
         if isinstance(node, TensorRef):
-            yield from _health(contents, state_role(contents, name), name, node)
+            yield state_role(contents, name), name, node
 
 
 def state_role(contents: CaptureContents, name: str) -> str:
@@ -136,18 +161,18 @@ def state_role(contents: CaptureContents, name: str) -> str:
     return "buffer" if name.rsplit(".", 1)[-1] in _BUFFER_NAMES else "parameter"
 
 
-def _health(contents: CaptureContents, role: str, name: str, ref: TensorRef) -> Iterator[TensorHealth]:
-    if ref.dtype not in _FLOATS or not ref.numel:
-        return
+def _counts(contents: CaptureContents, ref: TensorRef) -> tuple[int, int, int]:
+    """How many elements are NaN, inf and -inf."""
     nan = positive = negative = 0
+    if ref.dtype not in _FLOATS or not ref.numel:
+        return nan, positive, negative
     for chunk in _chunks(_view(contents, ref)):
         values = (chunk.astype(np.uint32) << 16).view(np.float32) if ref.dtype == "bfloat16" else chunk
         bad = values[~np.isfinite(values)]
         nan += int(np.isnan(bad).sum())
         positive += int((bad == np.inf).sum())
         negative += int((bad == -np.inf).sum())
-    if nan or positive or negative:
-        yield TensorHealth(role, name, ref.dtype, ref.shape, nan, positive, negative)
+    return nan, positive, negative
 
 
 def _view(contents: CaptureContents, ref: TensorRef) -> NDArray[Any]:
@@ -163,12 +188,16 @@ def _view(contents: CaptureContents, ref: TensorRef) -> NDArray[Any]:
 
 
 def _chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    if array.flags.c_contiguous:
-        flat = array.reshape(-1)
-        for start in range(0, flat.size, _CHUNK):
-            yield flat[start : start + _CHUNK]
-    elif array.size <= _CHUNK or array.ndim < 2:
+    """The elements, flat, at most _CHUNK at a time."""
+    if array.size <= _CHUNK:
         yield array.reshape(-1)
-    else:
+        return
+    if array.flags.c_contiguous:
+        array = array.reshape(-1)
+    rows = _CHUNK // (array.size // len(array))
+    if not rows:  # one row alone is too large
         for row in array:
             yield from _chunks(row)
+        return
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows].reshape(-1)

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from gradtrend.errors import InputError
+from gradtrend.ingest import torch_archive
 from gradtrend.ingest.captures import find_captures, read_capture
 from gradtrend.model.contents import GlobalRef, Inert, TensorRef
 
@@ -298,3 +299,99 @@ def test_a_native_capture_of_an_explosion_is_finite(tmp_path: Path) -> None:
     assert [capture.finite for capture in found] == [True, False, False, False]
     assert found[2].bad_parameters == ("w",)
     assert "format 2" in (found[3].problem or "")
+
+
+# --- captures that would take for ever ------------------------------------------------------------------------------
+
+
+def native_capture(**changes: object) -> dict[str, object]:
+    return {
+        "format": "gradtrend.capture",
+        "format_version": 1,
+        "model": {"factory": "train:make", "kwargs": "{}"},
+        "model_state": {"w": torch.ones(4)},
+        "microbatches": [{"image": torch.ones(4)}],
+        "step": 7,
+        **changes,
+    }
+
+
+def doubled(times: int = 60) -> object:
+    """A list that holds the former one twice, and so on: its text would be endless."""
+    made: object = 1
+    for _ in range(times):
+        made = [made, made]
+    return made
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format_version": doubled()},
+        {"format_version": 10**5000},
+        {"step": 10**5000},
+        {"model": {"factory": "a:b", "kwargs": doubled()}},
+        {"model": {"factory": "a" * 5000, "kwargs": "{}"}},
+        {"model": {"factory": "a:b", "kwargs": '{"a": [' + "[]," * 500_000 + "1]}"}},
+        {"microbatches": [1] * 20_000},
+    ],
+    ids=["endless version", "huge version", "huge step", "endless keywords", "long name", "long keywords", "batches"],
+)
+def test_a_field_out_of_all_proportion(tmp_path: Path, changes: dict[str, object]) -> None:
+    path = saved(tmp_path / "debug/a.gradtrend.pt", native_capture(**changes))
+    assert len(problem_of(tmp_path, path)) < 300
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"precision": {"autocast": doubled()}},
+        {"precision": {"autocast": doubled(), "loss_scale": 1.0}},
+        {"precision": {"autocast": None}, "backend": {"tf32": True, "device": doubled()}},
+        {"step": 2**70, "rank": -(2**70)},
+        {"bad_parameters": ["module." * 1_000_000]},
+        {"versions": {"torch": "9" * 1_000_000}},
+    ],
+    ids=["autocast", "scaled autocast", "device", "numbers", "wrapped name", "version"],
+)
+def test_an_odd_detail_is_left_out(tmp_path: Path, changes: dict[str, object]) -> None:
+    contents = read_capture(saved(tmp_path / "a.gradtrend.pt", native_capture(**changes)))
+    assert contents.precision in (None, "float32")
+    assert contents.summary.step in (None, 7)
+    assert contents.summary.rank is None
+    assert all(len(text) <= 1000 for text in (*contents.versions.values(), *contents.summary.bad_parameters))
+
+
+def test_a_huge_accumulation_count(tmp_path: Path) -> None:
+    metadata = Metadata()
+    metadata.gradient_accumulation_steps = 10**300
+    contents = read_capture(saved(tmp_path / "nan_capture.pt", lightly_capture(metadata=metadata)))
+    assert contents.loss_divisor == 2.0
+
+
+@pytest.mark.parametrize(
+    ("shape", "stride", "stored"),
+    [((90_000, 1000), (1, 1), 91_002), ((2,) * 62, (1,) * 62, 100), ((1,), (2**60,), 4)],
+)
+def test_a_small_storage_seen_as_billions_of_values(
+    tmp_path: Path, shape: tuple[int, ...], stride: tuple[int, ...], stored: int
+) -> None:
+    values = torch.zeros(stored)
+    state = {f"w{start}": torch.as_strided(values, shape, stride, start) for start in range(3)}
+    path = saved(tmp_path / "nan_capture.pt", lightly_capture(train_model_state_dict=state))
+    with pytest.raises(InputError, match="damaged or hostile"):
+        read_capture(path)
+
+
+def test_overlapping_views_that_people_make_are_read(tmp_path: Path) -> None:
+    windows = torch.rand(64, 64).unfold(0, 7, 1).unfold(1, 7, 1)
+    path = saved(tmp_path / "nan_capture.pt", lightly_capture(microbatches=[{"image": windows}]))
+    assert read_capture(path).microbatches[0]["image"].shape == (58, 58, 7, 7)
+
+
+def test_a_zip_of_a_million_members(tmp_path: Path, capture_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_archive, "MAX_DIRECTORY_BYTES", 300_000)  # the real limit takes seconds to write
+    with zipfile.ZipFile(capture_path, "a") as archive:
+        for i in range(4000):
+            archive.writestr(f"nan_capture/data/{i + 1000:040}", b"")
+    assert "members" in problem_of(tmp_path, capture_path)

@@ -113,3 +113,36 @@ def test_old_style_instances_are_kept_by_name() -> None:
     tree = load(b"\x80\x02}X\x01\x00\x00\x00a(X\x02\x00\x00\x00lsios\nsystem\ns.", {})
     assert tree["a"].callee == GlobalRef("os", "system")
     assert tree["a"].arguments == ("ls",)
+
+
+def _remembered(value: bytes, uses: bytes) -> bytes:
+    """A pickle that stores a value as memo 900 and then makes a list of its `uses`."""
+    return b"\x80\x04" + value + b"r\x84\x03\x00\x000](" + uses + b"e."
+
+
+_RECALL = b"j\x84\x03\x00\x00"
+_NUMBERS = b"(" + b"K\x01" * 100_000 + b"t"
+_TEXT = b"X\x00\x00\x10\x00" + b"a" * (1 << 20)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x80\x02\x8b\x00\x08\x00\x00" + b"\x7f" * 2048 + b".",  # an integer that cannot be printed
+        _remembered(_NUMBERS, b"}" + _RECALL + b"K\x01s"),  # a long key, hashed each time
+        _remembered(_TEXT, (b"c_codecs\nencode\n(" + _RECALL + b"X\x06\x00\x00\x00latin1tR") * 200),
+        _remembered(_TEXT, _RECALL + _RECALL + b"\x93"),  # a class with a name of a megabyte
+        _remembered(
+            b"](" + b"X\x01\x00\x00\x00aK\x01\x86" * 50_000 + b"e",
+            (b"ccollections\nOrderedDict\n" + _RECALL + b"\x85R") * 100,
+        ),
+        _remembered(
+            b"}(" + b"".join(b"X\x06\x00\x00\x00%06dK\x01" % i for i in range(1000)) + b"u",
+            b"ca\nb\n)" + _RECALL + b"\x92",  # a call with a thousand keywords
+        ),
+    ],
+    ids=["integer", "key", "bytes", "class", "dictionaries", "keywords"],
+)
+def test_a_large_value_used_again_and_again_is_refused(data: bytes) -> None:
+    with pytest.raises(InputError, match="damaged or hostile"):
+        load(data, {})

@@ -1,0 +1,59 @@
+"""What is said of a capture without running it, also of tensors that lie oddly in their file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from gradtrend.ingest.captures import read_capture
+from gradtrend.model.replay import Inspection
+from gradtrend.replay import inspect
+from gradtrend.replay.inspect import inspect_capture
+
+
+def inspected(path: Path, state: dict[str, torch.Tensor], microbatches: list[object]) -> Inspection:
+    torch.save(
+        {
+            "format": "gradtrend.capture",
+            "format_version": 1,
+            "model": {"factory": "train:make", "kwargs": "{}"},
+            "model_state": state,
+            "microbatches": microbatches,
+        },
+        path,
+    )
+    return inspect_capture(read_capture(path), path.name)
+
+
+@pytest.mark.parametrize("chunk", [3, 7, 50, 1000])
+def test_every_value_is_counted_once_however_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(inspect, "_CHUNK", chunk)
+    values = torch.zeros(6, 5, 4)
+    values[2, 3, 1] = torch.nan
+    values[5, 4, 3] = torch.inf
+    views = {"plain": values, "turned": values.permute(2, 0, 1), "repeated": values[:, :, None].expand(6, 5, 9, 4)}
+    result = inspected(tmp_path / "a.gradtrend.pt", views, [torch.zeros(1)])
+    assert [(h.name, h.nan, h.positive_inf) for h in result.nonfinite] == [(name, 1, 1) for name in views]
+
+
+def test_a_batch_named_a_thousand_times_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[object] = []
+    view = inspect._view
+    monkeypatch.setattr(inspect, "_view", lambda contents, ref: looks.append(ref) or view(contents, ref))
+    one = {"image": torch.tensor([torch.nan])}
+    result = inspected(tmp_path / "a.gradtrend.pt", {"w": torch.ones(1)}, [one] * 1000)
+    assert len(result.nonfinite) == 1000
+    assert len(looks) == 2
+
+
+def test_only_so_many_fields_are_listed_and_long_keys_cut(tmp_path: Path) -> None:
+    batch = {f"k{i}": i for i in range(300)}
+    result = inspected(tmp_path / "a.gradtrend.pt", {"w": torch.ones(1)}, [batch] * 300 + [{"a" * 500: 1}])
+    assert len(result.microbatches) == 301
+    assert sum(map(len, result.microbatches)) == 20_000
+    short = inspected(tmp_path / "b.gradtrend.pt", {"w": torch.ones(1)}, [{"a" * 500: 1, ("b", 2): 1}])
+    assert [field.name for field in short.microbatches[0]] == ["a" * 100, "(b, 2)"]
