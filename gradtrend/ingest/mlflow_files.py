@@ -14,10 +14,12 @@ import polars as pl
 from gradtrend.errors import InputError
 from gradtrend.ingest.mlflow_runs import INT64_LIMIT, SQL_INFINITY, StoredRun, add_point, choose_run, reading_of
 from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.regular_file import read_regular
 from gradtrend.ingest.rows import Column, points_of
 from gradtrend.model.runlog import Note, Skipped
 
 META = "meta.yaml"
+MAX_TEXT_BYTES = 1 << 20  # of a tag or parameter
 MAX_ENTRIES_LOOKED_AT = 50  # a store's folders are experiments; a data set's thousands are not worth a look
 
 
@@ -82,18 +84,12 @@ def folders_in(path: Path) -> list[Path]:
 
 def read_meta(folder: Path) -> dict[str, Any]:
     """Return the meta.yaml of a folder, empty where it is missing or broken."""
-    try:
-        content = (folder / META).read_bytes()
-    except OSError:  # as in most folders that are asked
+    path = folder / META
+    if not path.is_file():  # as in most folders that are asked
         return {}
-    import yaml
+    from gradtrend.ingest.settings_yaml import read_yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster, but not built everywhere
-    try:
-        meta = yaml.load(content, Loader=loader)
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return {}
-    return meta if isinstance(meta, dict) else {}
+    return dict(read_yaml(path))
 
 
 _LATEST = 1e15  # milliseconds: a later start is none
@@ -134,7 +130,7 @@ def read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
     for path in metric_files(run):
         metric = path.relative_to(run / "metrics").as_posix()
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
         except OSError as error:
             skipped.append(Skipped(f"metric {metric}: {error.strerror or error}"))
             continue
@@ -199,6 +195,6 @@ def read_params(run: Path) -> dict[str, str]:
 def read_text(path: Path) -> str | None:
     """Return the text of a small file, None where it cannot be read."""
     try:
-        return path.read_bytes().decode("utf-8", "replace").strip()
+        return read_regular(path, MAX_TEXT_BYTES).decode("utf-8", "replace").strip()
     except OSError:
         return None

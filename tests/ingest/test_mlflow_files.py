@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 from pathlib import Path
 
@@ -234,3 +235,15 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in copy.rglob("*")}
     read_one(copy)
     assert {path: path.stat().st_mtime_ns for path in copy.rglob("*")} == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipes_in_a_store_are_not_waited_for(store: Path) -> None:
+    run = store / "123" / "aa22"
+    (run / "tags").mkdir(exist_ok=True)
+    (run / "params").mkdir(exist_ok=True)
+    for place in ("metrics/pipe", "tags/mlflow.runName", "params/lr"):
+        (run / place).unlink(missing_ok=True)
+        os.mkfifo(run / place)
+    reading = read_one(store, "aa22")
+    assert any("pipe" in skipped.reason for skipped in reading.skipped)
