@@ -113,6 +113,10 @@ def _at_address(path: str, root: Path, source: str) -> RunFiles:
 
 
 def _single(path: str, file: Path, source: str) -> RunFiles:
+    if file.is_fifo():
+        return RunFiles(path, file, (LogFile(file, standard_input.adapter(source, file)),))
+    if not file.is_file():
+        raise InputError(f"{path}: neither a file nor a folder", "Give a log, or pipe one into `gradtrend analyze -`.")
     if file.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty", "The run may not have flushed its log yet.")
     adapter = adapter_for(file, source)

@@ -20,10 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.regular_file import read_regular
 from gradtrend.model.capture import Frame, OverflowReport
 
 FILE_PATTERN = "underflow_overflow_rank*.log"
 INDENT = 18  # spaces before a module name; the root module's name is empty, so its class stands one further right
+MAX_BYTES = 64 * 1024 * 1024  # a report has some hundred lines
 BLANK_LINES_AT_END = 3  # a finished report ends with three; a batch header within the frames has two before it
 
 _RANK = re.compile(r"rank(\d{1,18})(?!\d)")
@@ -74,7 +76,7 @@ def find_overflow_reports(run_folder: Path) -> tuple[OverflowReport, ...]:
 def read_overflow_reports(path: Path, shown_as: str) -> tuple[OverflowReport, ...]:
     """Read one file; `shown_as` becomes the path in the reports. Raises InputError where it cannot be read."""
     try:
-        text = path.read_text("utf-8", errors="replace")
+        text = read_regular(path, MAX_BYTES).decode("utf-8", errors="replace")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     return parse_overflow_reports(text, shown_as, rank_of(path))

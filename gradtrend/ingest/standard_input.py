@@ -1,10 +1,14 @@
-"""`-`: a console log, or JSON lines, on standard input. It can be read once and has no name to go by."""
+"""`-` and named pipes: a console log, or JSON lines, as a stream. It can be read once and has no name to go by."""
 
 from __future__ import annotations
 
 import io
+import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -15,6 +19,9 @@ from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
 PATH = Path("-")
 _HEAD_BYTES = 64 * 1024  # enough for the first rows of any log
 _FORMATS = ("console", "jsonl")
+WAIT_SECONDS = 5.0  # for somebody to write to a named pipe
+_PAUSE_SECONDS = 0.02
+_PIPE_IN = "Pipe a log into it: python train.py 2>&1 | gradtrend analyze -"
 
 
 class _PutBack(io.RawIOBase):
@@ -34,29 +41,72 @@ class _PutBack(io.RawIOBase):
         return len(piece)
 
 
-def adapter(source: str) -> Adapter:
-    """The reader of standard input; `source` names the format, or is `auto`.
+def adapter(source: str, path: Path = PATH) -> Adapter:
+    """The reader of standard input, or of the pipe at `path`; `source` names the format, or is `auto`.
 
     Raises InputError for a format that needs a file.
     """
     if source not in ("auto", *_FORMATS):
+        place = "standard input" if path == PATH else "a pipe"
         raise InputError(
-            f"-: {source} cannot be read from standard input",
+            f"{path}: {source} cannot be read from {place}",
             f"Known there: {', '.join(_FORMATS)}. Give the file itself.",
         )
-    return Adapter(source, lambda path, head: path == PATH, partial(_read, source))
+    return Adapter(source, lambda other, head: other == path, partial(_read, source))
 
 
 def _read(source: str, path: Path, options: ReadOptions) -> Sequence[Reading]:
+    try:
+        if path == PATH:
+            return _from_stream(source, _standard_input(), "-: nothing came on standard input")
+        with open_pipe(path) as stream:
+            readings = _from_stream(source, stream, f"{path}: nothing came through this pipe")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    return [replace(reading, path=path) for reading in readings]
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:  # closed by whoever started this
+        raise InputError("-: standard input is closed", _PIPE_IN)
+    return sys.stdin.buffer
+
+
+def _from_stream(source: str, stream: BinaryIO, empty: str) -> Sequence[Reading]:
     from gradtrend.ingest import console, jsonl  # a path given as a file must not load both
 
-    stream = sys.stdin.buffer
     head = stream.read(_HEAD_BYTES)
     if not head.strip():
-        raise InputError(
-            "-: nothing came on standard input", "Pipe a log into it: python train.py 2>&1 | gradtrend analyze -"
-        )
+        raise InputError(empty, _PIPE_IN)
     if source == "auto":
-        source = "jsonl" if jsonl.claims(path, head) else "console"
+        source = "jsonl" if jsonl.claims(PATH, head) else "console"
     reader = jsonl.read_stdin if source == "jsonl" else console.read_stdin
     return reader(io.BufferedReader(cast(io.RawIOBase, _PutBack(head, stream))))
+
+
+@contextmanager
+def open_pipe(path: Path) -> Iterator[BinaryIO]:
+    """A named pipe (`<(zcat log.gz)` is one), from which everything is read that its writers give.
+
+    Raises InputError where nobody begins to write within WAIT_SECONDS: to open it plainly would wait for ever.
+    """
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(pipe, "rb") as stream:
+        head = _first_bytes(pipe, time.monotonic() + WAIT_SECONDS)
+        if head is None:
+            raise InputError(f"{path}: nobody writes to this pipe", _PIPE_IN)
+        os.set_blocking(pipe, True)
+        yield io.BufferedReader(_PutBack(head, stream))
+
+
+def _first_bytes(pipe: int, until: float) -> bytes | None:
+    """What already lies in a pipe, b"" where a writer has written nothing yet, None without a writer until then."""
+    while time.monotonic() < until:
+        try:
+            head = os.read(pipe, _HEAD_BYTES)
+        except BlockingIOError:
+            return b""
+        if head:
+            return head
+        time.sleep(_PAUSE_SECONDS)
+    return None

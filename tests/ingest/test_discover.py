@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -235,3 +236,16 @@ def test_the_folder_of_add_hparams_is_no_run(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "1795974552.1600895"):
         (folder / "events.out.tfevents.1795974552.host.1.0").write_bytes(EVENTS)
     assert len(find_runs(str(tmp_path))) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipes_and_sockets_in_a_folder_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "run/metrics.jsonl")
+    for name in ("train.log", "events.out.tfevents.1", "mlflow.db", "hparams.yaml", "underflow_overflow_rank0.log"):
+        os.mkfifo(tmp_path / "run" / name)
+    monkeypatch.chdir(tmp_path)  # a socket's path must be short
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("run/x.log")
+        assert found(tmp_path / "run") == {".": ["metrics.jsonl"]}
+        with pytest.raises(InputError, match="neither a file nor a folder"):
+            find_runs("run/x.log")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,10 @@ def test_magnitudes_of_a_real_network(capsys: pytest.CaptureFixture[str]) -> Non
     assert report.frames[-1].abs_max == math.inf
     assert report.largest_before is not None
     assert report.largest_before >= 1e3
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "debug").mkdir()
+    os.mkfifo(tmp_path / "debug" / "underflow_overflow_rank0.log")
+    assert find_overflow_reports(tmp_path) == ()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,3 +110,58 @@ def test_formats_are_those_that_can_be_streamed() -> None:
         assert standard_input.adapter(name).claims(Path("-"), b"")
     with pytest.raises(InputError, match="tensorboard"):
         standard_input.adapter("tensorboard")
+
+
+# --- named pipes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def named_pipe(tmp_path: Path) -> Path:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("needs named pipes")
+    os.mkfifo(tmp_path / "train.pipe")
+    return tmp_path / "train.pipe"
+
+
+def _write_later(pipe: Path, data: bytes, pause: float = 0.0) -> threading.Thread:
+    def write() -> None:
+        with pipe.open("wb") as stream:  # waits for the reader
+            time.sleep(pause)
+            stream.write(data)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.3])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_named_pipe_is_read_as_standard_input_is(
+    named_pipe: Path, pack: Callable[[bytes], bytes], pause: float
+) -> None:
+    writer = _write_later(named_pipe, pack((RUN / "metrics.jsonl").read_bytes()), pause)
+    done = CliRunner().invoke(main, ["analyze", str(named_pipe), "--format", "json"])
+    writer.join()
+    assert done.exit_code == 1
+    assert verdict(done) == (str(named_pipe), "exploding", 7)
+
+
+def test_a_pipe_without_a_writer_is_not_waited_for_for_ever(named_pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standard_input, "WAIT_SECONDS", 0.1)
+    done = CliRunner().invoke(main, ["analyze", str(named_pipe)])
+    assert done.exit_code == 3
+    assert "nobody writes to this pipe" in done.output
+
+
+def test_an_empty_pipe_says_so(named_pipe: Path) -> None:
+    writer = _write_later(named_pipe, b"\n", 0.1)
+    done = CliRunner().invoke(main, ["analyze", str(named_pipe)])
+    writer.join()
+    assert done.exit_code == 3
+    assert "nothing came through this pipe" in done.output
+
+
+def test_closed_standard_input_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputError, match="closed"):
+        standard_input.adapter("auto").read(standard_input.PATH, ReadOptions())
