@@ -81,8 +81,9 @@ def analyze_paths(
     selected = rule_ids(options.select, rules, "--select")
     plan = _Plan(options, rules, selected, rule_ids(options.ignore, rules, "--ignore"))
     jobs = [job for path in paths for job in _found(path, options)]
-    seconds = sum(_seconds(job) for job in jobs if isinstance(job, RunFiles))
-    if options.replay or "-" in paths:  # torch has threads of its own, and standard input cannot be sent
+    runs = [job for job in jobs if isinstance(job, RunFiles)]
+    seconds = sum(_seconds(run) for run in runs)
+    if options.replay or any(run.is_stream for run in runs):  # torch has threads of its own
         processes = 1
     outcomes = parallel.in_order(partial(_analyzed, plan), jobs, seconds, processes)
     reports = tuple(report for found, _ in outcomes for report in found)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import InputError
+from gradtrend.ingest import standard_input
 from gradtrend.ingest.adapters import ADAPTERS
 from gradtrend.ingest.reading import Adapter
 
@@ -46,11 +47,15 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """One run: its name as reported (the path as given, joined with the child), its folder and its logs."""
+    """One run: its name as reported (the path as given, joined with the child), its folder and its logs.
+
+    `is_stream` says that its log can be read once, and by this process alone.
+    """
 
     name: str
     folder: Path
     logs: tuple[LogFile, ...]
+    is_stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +88,7 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
     """The runs at a path, at least one. Raises InputError for a missing or unreadable path."""
     root = Path(path)
     if path == "-":
-        from gradtrend.ingest import standard_input
-
-        return (RunFiles(path, root, (LogFile(root, standard_input.adapter(source)),)),)
+        return (RunFiles(path, root, (LogFile(root, standard_input.adapter(source)),), is_stream=True),)
     if "://" in path:
         return (_at_address(path, root, source),)
     try:
@@ -114,7 +117,7 @@ def _at_address(path: str, root: Path, source: str) -> RunFiles:
 
 def _single(path: str, file: Path, source: str) -> RunFiles:
     if file.is_fifo():
-        return RunFiles(path, file, (LogFile(file, standard_input.adapter(source, file)),))
+        return RunFiles(path, file, (LogFile(file, standard_input.adapter(source, file)),), is_stream=True)
     if not file.is_file():
         raise InputError(f"{path}: neither a file nor a folder", "Give a log, or pipe one into `gradtrend analyze -`.")
     if file.stat().st_size == 0:

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-import shutil
 import sqlite3
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.mlflow_runs import INT64_LIMIT, StoredRun, add_point, choose_run, reading_of
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.rows import Column, points_of
+from gradtrend.ingest.sqlite_file import DAMAGE, MAGIC, columns_of, connection_to, table_names
 from gradtrend.model.runlog import Skipped
-
-MAGIC = b"SQLite format 3\0"
-WAL_VERSION = 2  # the file format's "read version" at byte 19 in write-ahead-log mode
-WAIT_SECONDS = 2.0  # for a writer to finish its transaction
-DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # sqlite3 decodes names and messages of a damaged file without care
 
 
 def claims(path: Path, head: bytes) -> bool:
@@ -54,47 +47,6 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             f"{path} is no readable MLflow store: {error}",
             "The database is damaged or no MLflow store; restore it, or read another log of the run.",
         ) from error
-
-
-@contextmanager
-def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database so that no byte of it changes and no file appears beside it.
-
-    sqlite may write when it merely reads: a write-ahead log needs an index file, a left-over journal is rolled back.
-    A database with either is read from a copy. Raises InputError where it cannot be opened.
-    """
-    path = path.resolve()
-    try:
-        with path.open("rb") as file:
-            head = file.read(20)
-        companions = [path.with_name(path.name + ending) for ending in ("-wal", "-journal")]
-        live = [companion for companion in companions if companion.exists() and companion.stat().st_size]
-        with tempfile.TemporaryDirectory(prefix="gradtrend-") as folder:
-            place, mode = path, "mode=ro"
-            if live:
-                place, mode = Path(folder) / path.name, "mode=rw"
-                for source in (path, *live):
-                    shutil.copyfile(source, Path(folder) / source.name)
-            elif head[19:20] == bytes([WAL_VERSION]):
-                mode = "mode=ro&immutable=1"  # without it sqlite would create a log and an index
-            connection = sqlite3.connect(f"{place.as_uri()}?{mode}", uri=True, timeout=WAIT_SECONDS)
-            connection.text_factory = lambda data: data.decode("utf-8", "replace")
-            try:
-                yield connection
-            finally:
-                connection.close()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def table_names(connection: sqlite3.Connection) -> set[str]:
-    """Return the names of the tables."""
-    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-
-
-def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
-    """Return the column names of a table, which differ between versions; empty without such a table."""
-    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
 
 
 def selected(connection: sqlite3.Connection, table: str, wanted: Sequence[str]) -> str:
@@ -153,6 +105,8 @@ def fits(number: object) -> bool:
 
 def read_params(connection: sqlite3.Connection, run: str) -> dict[str, str]:
     """Return the parameters of a run; empty where they cannot be read, the metrics still can be judged."""
+    if "params" not in table_names(connection):
+        return {}
     try:
         rows = connection.execute("SELECT key, value FROM params WHERE run_uuid = ?", (run,)).fetchall()
     except DAMAGE:
