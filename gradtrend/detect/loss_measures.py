@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from gradtrend.detect.case import Case
 from gradtrend.detect.levels import spread, trailing_median, window_of
+from gradtrend.detect.measure import Measure
 from gradtrend.detect.series import FloatArray
 
 # Fewer points than this show neither a plateau nor a change of scatter.
@@ -109,15 +110,17 @@ def _rise_across(case: Case, step: int) -> float | None:
     return rise / float(np.median(before)) if rise > 4 * noise else 0.0
 
 
-MEASURES: Mapping[str, tuple[Callable[[Case], float | None], str, str, str]] = {
-    "loss_spike_factor": (loss_spike_factor, "x", "highest late spike of the loss", "the loss goes below zero"),
-    "loss_rise_factor": (loss_rise_factor, "x", "end of the loss over its lowest level", "the loss is not positive"),
-    "loss_rise_over_noise": (loss_rise_over_noise, "sigma", "the same over its scatter", "fewer than 8 losses"),
-    "loss_points": (loss_points, "points", "finite points of the loss", ""),
-    "alternation": (alternation, "share", "steps of the loss that turn back", "fewer than 40 losses"),
-    "loss_swing": (loss_swing, "share", "typical step of the loss over its level", "fewer than 40 losses"),
-    "late_scatter_growth": (late_scatter_growth, "x", "scatter late over early", "fewer than 40 losses"),
-    "loss_rise_after_lr_jump": (
+MEASURES: Mapping[str, Measure] = {
+    "loss_spike_factor": Measure(loss_spike_factor, "x", "highest late spike of the loss", "the loss goes below zero"),
+    "loss_rise_factor": Measure(
+        loss_rise_factor, "x", "end of the loss over its lowest level", "the loss is not positive"
+    ),
+    "loss_rise_over_noise": Measure(loss_rise_over_noise, "sigma", "the same over its scatter", "fewer than 8 losses"),
+    "loss_points": Measure(loss_points, "points", "finite points of the loss", ""),
+    "alternation": Measure(alternation, "share", "steps of the loss that turn back", "fewer than 40 losses"),
+    "loss_swing": Measure(loss_swing, "share", "typical step of the loss over its level", "fewer than 40 losses"),
+    "late_scatter_growth": Measure(late_scatter_growth, "x", "scatter late over early", "fewer than 40 losses"),
+    "loss_rise_after_lr_jump": Measure(
         loss_rise_after_lr_jump,
         "share",
         "loss gained at a jump of the rate",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -13,19 +12,9 @@ from gradtrend.detect import loss_measures, quality
 from gradtrend.detect.case import Case, late_level
 from gradtrend.detect.levels import median, trailing_median, window_of
 from gradtrend.detect.losses import loss_scatter
+from gradtrend.detect.measure import Measure
 from gradtrend.detect.shape import Change
 from gradtrend.detect.warmup import EARLY_SHARE
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A named measure: the function, its unit, what it says, and why it may be missing."""
-
-    function: Callable[[Case], float | None]
-    unit: str
-    says: str
-    missing: str = "no finite gradient norm"
-
 
 # A rise younger than this many points has not shown yet what it does to the loss.
 _LOSS_ANSWERS = 8
@@ -256,5 +245,6 @@ MEASURES: Mapping[str, Measure] = {
     "decades_above_total_rise": Measure(decades_above_total_rise, "decades", "rise beyond that of the total norm"),
     "excursion_decades": Measure(excursion_decades, "decades", "longest high stretch over what is before and after"),
     "spike_rate": Measure(spike_rate, "share", "points 7 sigma over a rolling window", "fewer than 1000 points"),
-    **{name: Measure(*parts) for name, parts in (*quality.MEASURES.items(), *loss_measures.MEASURES.items())},
+    **quality.MEASURES,
+    **loss_measures.MEASURES,
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from gradtrend.detect.case import Case
 from gradtrend.detect.levels import spread
+from gradtrend.detect.measure import Measure
 from gradtrend.detect.series import FloatArray
 
 # Values this near to each other (relative) are the same number: float32 keeps 1e-7, most loggers print 4 digits.
@@ -110,16 +111,22 @@ def _finite(case: Case) -> FloatArray:
     return np.zeros(0) if case.series is None else case.series.values[case.series.finite]
 
 
-MEASURES: Mapping[str, tuple[Callable[[Case], float | None], str, str, str]] = {
-    "finite_points": (finite_points, "points", "finite positive norms", ""),
-    "gradient_norms": (gradient_norms, "series", "total gradient norms", ""),
-    "share_at_top": (share_at_top, "share", "norms equal to the largest one", "no finite gradient norm"),
-    "share_of_zeros": (share_of_zeros, "share", "norms exactly zero", "no finite gradient norm"),
-    "share_repeated": (share_repeated, "share", "norms equal to the one before", "fewer than 2 finite norms"),
-    "smoothness": (smoothness, "ratio", "scatter from point to point over scatter about the level", "under 40 points"),
-    "share_over_clip": (share_over_clip, "share", "norms above the clipping limit", "the clipping limit is not known"),
-    "steps_between_points": (steps_between_points, "steps", "steps between logged norms", "fewer than 2 norms"),
-    "loss_scale_end": (loss_scale_end, "", "the last loss scale", "no loss scale"),
-    "loss_scale_halvings": (loss_scale_halvings, "halvings", "halvings of the loss scale", "no loss scale"),
-    "loss_scale_correlation": (loss_scale_correlation, "share", "jumps shared with the loss scale", "no loss scale"),
+MEASURES: Mapping[str, Measure] = {
+    "finite_points": Measure(finite_points, "points", "finite positive norms", ""),
+    "gradient_norms": Measure(gradient_norms, "series", "total gradient norms", ""),
+    "share_at_top": Measure(share_at_top, "share", "norms equal to the largest one"),
+    "share_of_zeros": Measure(share_of_zeros, "share", "norms exactly zero"),
+    "share_repeated": Measure(share_repeated, "share", "norms equal to the one before", "fewer than 2 finite norms"),
+    "smoothness": Measure(
+        smoothness, "ratio", "scatter from point to point over scatter about the level", "under 40 points"
+    ),
+    "share_over_clip": Measure(
+        share_over_clip, "share", "norms above the clipping limit", "the clipping limit is not known"
+    ),
+    "steps_between_points": Measure(steps_between_points, "steps", "steps between logged norms", "fewer than 2 norms"),
+    "loss_scale_end": Measure(loss_scale_end, "", "the last loss scale", "no loss scale"),
+    "loss_scale_halvings": Measure(loss_scale_halvings, "halvings", "halvings of the loss scale", "no loss scale"),
+    "loss_scale_correlation": Measure(
+        loss_scale_correlation, "share", "jumps shared with the loss scale", "no loss scale"
+    ),
 }
