@@ -84,7 +84,7 @@ def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
     shape = case.shape
     if shape is None or (hold.points is None and hold.fraction is None):
         return None
-    change = shape.rise if shape.rise.decades >= shape.fall.decades else shape.fall
+    change = shape.larger
     points = change.points + (case.ending_points if change is shape.rise else 0)
     total = shape.points + case.ending_points
     if hold.points is not None:

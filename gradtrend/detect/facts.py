@@ -24,9 +24,9 @@ def change_step(case: Case) -> int | None:
     if shape is not None:
         if case.early_spikes or case.late_spikes:
             spike = (case.early_spikes or case.late_spikes)[0]
-            if max(shape.rise.decades, shape.fall.decades) < spike.decades:
+            if shape.larger.decades < spike.decades:
                 return int(shape.steps[spike.first])
-        change = shape.rise if shape.rise.decades >= shape.fall.decades else shape.fall
+        change = shape.larger
         if change.decades > 0 and change.onset < shape.points:
             return int(shape.steps[change.onset])
     return case.run.nonfinite.collapse_step
@@ -208,7 +208,7 @@ def _loss_when_low(case: Case, loss: Series) -> float | None:
 def _shape_values(case: Case) -> dict[str, object]:
     shape = case.shape
     assert shape is not None
-    rising = shape.rise.decades >= shape.fall.decades
+    rising = shape.larger is shape.rise
     values: dict[str, object] = {
         "points": shape.points,
         "first": int(shape.steps[0]),
@@ -216,7 +216,7 @@ def _shape_values(case: Case) -> dict[str, object]:
         "baseline": 10 ** (shape.baseline if rising else shape.highest),
         "end": 10**shape.end,
         "peak": float(10 ** shape.y.max()),
-        "decades": max(shape.rise.decades, shape.fall.decades),
+        "decades": shape.larger.decades,
         "risen_to": 10 ** (shape.baseline + max(0.0, shape.rise.decades)),
     }
     for kind, spikes in (("", case.early_spikes), ("late_", case.late_spikes)):

@@ -76,6 +76,11 @@ class Shape:
         """Judged points."""
         return len(self.y)
 
+    @property
+    def larger(self) -> Change:
+        """The rise or the fall, whichever is more decades."""
+        return self.rise if self.rise.decades >= self.fall.decades else self.fall
+
 
 def judged_points(series: Series) -> tuple[IntArray, FloatArray]:
     """Steps and log10 of the finite positive values.
