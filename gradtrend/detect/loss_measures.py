@@ -8,6 +8,7 @@ import numpy as np
 
 from gradtrend.detect.case import Case
 from gradtrend.detect.levels import spread, trailing_median, window_of
+from gradtrend.detect.losses import last_values, scatter_of
 from gradtrend.detect.measure import Measure
 from gradtrend.detect.series import FloatArray
 
@@ -35,7 +36,7 @@ def loss_rise_factor(case: Case) -> float | None:
     if len(values) < 8 or values.min() <= 0:
         return None
     levels = trailing_median(values, window_of(len(values)))
-    return float(np.median(values[-max(3, len(values) // 50) :]) / levels.min())
+    return float(np.median(last_values(values)) / levels.min())
 
 
 def loss_rise_over_noise(case: Case) -> float | None:
@@ -43,8 +44,8 @@ def loss_rise_over_noise(case: Case) -> float | None:
     values = _finite(case)
     if len(values) < 8:
         return None
-    rise = np.median(values[-max(3, len(values) // 50) :]) - trailing_median(values, window_of(len(values))).min()
-    return float(rise / max(spread(np.diff(values)) / np.sqrt(2), 1e-12 * abs(rise) + 1e-300))
+    rise = np.median(last_values(values)) - trailing_median(values, window_of(len(values))).min()
+    return float(rise / max(scatter_of(values), 1e-12 * abs(rise) + 1e-300))
 
 
 def loss_points(case: Case) -> float | None:
@@ -105,7 +106,7 @@ def _rise_across(case: Case, step: int) -> float | None:
     before, after = values[max(0, at - near) : at], values[at : at + near]
     if len(before) < 3 or len(after) < 3 or np.median(before) <= 0:
         return None
-    noise = spread(np.diff(values)) / np.sqrt(2) * np.sqrt(1 / len(before) + 1 / len(after))
+    noise = scatter_of(values) * np.sqrt(1 / len(before) + 1 / len(after))
     rise = float(np.median(after) - np.median(before))
     return rise / float(np.median(before)) if rise > 4 * noise else 0.0
 

@@ -74,8 +74,17 @@ def descent_of(loss: Series | None) -> Descent | None:
     steps, values = loss.steps[loss.finite], loss.values[loss.finite]
     if len(values) < 2 or values.min() < 0 or (values > 0).mean() < 0.5:
         return None
-    after = values[-max(3, len(values) // 50) :]
-    return Descent(steps, values, after, spread(np.diff(values)) / math.sqrt(2))
+    return Descent(steps, values, last_values(values), scatter_of(values))
+
+
+def last_values(values: FloatArray) -> FloatArray:
+    """The values that say where a loss ended: the last 2 %, at least three."""
+    return values[-max(3, len(values) // 50) :]
+
+
+def scatter_of(values: FloatArray) -> float:
+    """The scatter of a loss from point to point, as the standard deviation of one value."""
+    return spread(np.diff(values)) / math.sqrt(2)
 
 
 def _inside(steps: IntArray, values: FloatArray, first_step: int, last_step: int) -> FloatArray:
