@@ -8,10 +8,9 @@ import numpy as np
 
 from gradtrend.detect.case import Case
 from gradtrend.detect.series import Series
+from gradtrend.detect.warmup import SWITCH_FACTOR
 from gradtrend.model.runlog import Note
 
-# The learning rate changed this much within the level before the onset: a scheduler switch, not a schedule's slope.
-_SWITCH_FACTOR = 1.5
 # A log that begins later than this is an excerpt, and its first step says nothing of the run's.
 _FIRST_STEPS = 10
 # Samples an optimizer step below which one outlier makes a tenth of the gradient.
@@ -63,7 +62,7 @@ def lr_just_switched(case: Case) -> bool | None:
     index = int(np.searchsorted(lr.steps, step, side="right"))
     near = lr.values[max(0, index - 4) : index + 1]
     near = near[np.isfinite(near) & (near > 0)]
-    return bool(len(near) > 1 and (near[1:] / near[:-1]).max() >= _SWITCH_FACTOR) and not lr_warming_up(case)
+    return bool(len(near) > 1 and (near[1:] / near[:-1]).max() >= SWITCH_FACTOR) and not lr_warming_up(case)
 
 
 def low_precision(case: Case) -> bool | None:

@@ -11,11 +11,10 @@ from gradtrend.detect.levels import spread, trailing_median, window_of
 from gradtrend.detect.losses import last_values, scatter_of
 from gradtrend.detect.measure import Measure
 from gradtrend.detect.series import FloatArray
+from gradtrend.detect.warmup import SWITCH_FACTOR
 
 # Fewer points than this show neither a plateau nor a change of scatter.
 _LEAST_POINTS = 40
-# A learning rate that changes by this factor between two logged points was switched; schedules change slower.
-_SWITCH_FACTOR = 1.5
 
 
 def _finite(case: Case) -> FloatArray:
@@ -92,7 +91,7 @@ def loss_rise_after_lr_jump(case: Case) -> float | None:
         return None
     rates = lr.values
     with np.errstate(divide="ignore", invalid="ignore"):
-        jumps = np.flatnonzero((rates[1:] >= _SWITCH_FACTOR * rates[:-1]) & (rates[:-1] > 0))
+        jumps = np.flatnonzero((rates[1:] >= SWITCH_FACTOR * rates[:-1]) & (rates[:-1] > 0))
     warm = case.run.warmup_end
     rises = [_rise_across(case, int(lr.steps[i + 1])) for i in jumps if warm is None or lr.steps[i] >= warm]
     return max((rise for rise in rises if rise is not None), default=0.0)

@@ -11,6 +11,8 @@ _STARTS_BELOW = 0.7
 _AT_PEAK = 0.99
 # A climb that half-way is still within 1 % of its start is a jump.
 _STILL_FLAT = 1.01
+# A learning rate that changes by this factor between two logged points was switched; schedules change slower.
+SWITCH_FACTOR = 1.5
 # "Just after" warm-up: half as long again. A spike later than that has another reason.
 _AFTER_SHARE = 0.5
 # Without a warm-up in the log, the first 15 % of a run: most schedules warm up over 1-10 % of it.
