@@ -19,7 +19,7 @@ _SCALER_SKIPS = 2
 # Every norm non-finite is a collapse from this many rows on; fewer may be the first log of a run that goes on.
 _ALL_NONFINITE_ROWS = 3
 # A loss of 0.0 at more than this share of the non-finite norms is a filter's doing (the limit of GT203).
-MOSTLY_MASKED = 0.5
+_MOSTLY_MASKED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +82,14 @@ def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, s
     """Join what the log and the files under `debug/` say. `scaled` says that a loss scaler is at work."""
     grad_steps = [int(n.steps[~n.finite][0]) for n in norms if not n.finite.all()]
     loss_steps = [int(loss.steps[~loss.finite][0])] if loss is not None and not loss.finite.all() else []
-    collapses = [(n.metric, c) for n in norms if (c := _lasting(n, loss, scaled)) is not None]
+    collapses = [c for n in norms if (c := _lasting(n, loss, scaled)) is not None]
     if loss is not None and (c := find_collapse(loss)) is not None and c.points >= 2:
-        collapses.append((loss.metric, c))
-    if loss is not None and not loss_steps and (gone := _loss_gone(loss, [c for _, c in collapses])) is not None:
+        collapses.append(c)
+    if loss is not None and not loss_steps and (gone := _loss_gone(loss, collapses)) is not None:
         loss_steps = [gone]
     evidence = _evidence(log, norms, [] if loss is None else [loss])
-    first = min(collapses, key=lambda c: c[1].step, default=None)
-    collapse_step = min([c.step for _, c in collapses] + ([] if evidence is None else [evidence]), default=None)
+    first = min(collapses, key=lambda c: c.step, default=None)
+    collapse_step = min([c.step for c in collapses] + ([] if evidence is None else [evidence]), default=None)
     captured = [c.step for c in log.captures if c.step is not None and not c.finite]
     return NonFiniteState(
         grad_first=min(grad_steps + captured, default=None),
@@ -100,7 +100,7 @@ def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, s
         forward_first=min((r.batch for r in log.overflow_reports if r.detected), default=None),
         evidence_step=evidence,
         collapse_step=collapse_step,
-        collapse_points=first[1].points if first else 0,
+        collapse_points=first.points if first else 0,
         came_back=sum(_came_back(s) for s in (*norms, *((loss,) if loss is not None else ())))
         + _trained_on(log, norms),
     )
@@ -117,9 +117,14 @@ def _masked_share(loss: Series | None, norms: Sequence[Series]) -> float:
 
 def _trained_on(log: RunLog, norms: Sequence[Series]) -> int:
     """How many captured or reported steps were followed by a finite norm."""
-    last = max((int(n.steps[n.finite][-1]) for n in norms if n.finite.any()), default=-1)
+    last = _last_finite(norms)
     captured = sum(c.step is not None and not c.finite and c.step < last for c in log.captures)
     return captured + sum(r.detected and r.batch < last for r in log.overflow_reports)
+
+
+def _last_finite(norms: Sequence[Series]) -> int:
+    """The last step at which a norm is finite; -1 without one."""
+    return max((int(n.steps[n.finite][-1]) for n in norms if n.finite.any()), default=-1)
 
 
 def _came_back(series: Series) -> int:
@@ -152,7 +157,7 @@ def _loss_gone(loss: Series, collapses: Sequence[Collapse]) -> int | None:
 
 def _evidence(log: RunLog, norms: Sequence[Series], losses: Sequence[Series]) -> int | None:
     """The first step that a capture, a report or the trainer's last words show non-finite; no finite norm follows."""
-    last_finite = max((int(n.steps[n.finite][-1]) for n in norms if n.finite.any()), default=-1)
+    last_finite = _last_finite(norms)
     steps = [c.step for c in log.captures if c.step is not None and not c.finite]
     steps += [r.batch for r in log.overflow_reports if r.detected]
     if any(note.kind == "stopped-on-nan" for note in log.notes):
@@ -191,7 +196,7 @@ def cause_of(state: NonFiniteState, exploded: bool) -> Cause | None:
         return Cause.RECOVERED if state.came_back else None
     if exploded:
         return Cause.AFTER_EXPLOSION
-    if state.masked_share > MOSTLY_MASKED:
+    if state.masked_share > _MOSTLY_MASKED:
         return Cause.MASKED
     order = order_of(state)
     if order is None or (order is Order.GRADIENT_ONLY and not state.grad_count):
