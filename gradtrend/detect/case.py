@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -53,14 +52,9 @@ class RunCase:
         return descent_of(self.progress)
 
     @cached_property
-    def layer_shapes(self) -> Mapping[str, Shape | None]:
-        """The shape of every per-layer norm, by metric."""
-        return {s.metric: self.case(s).shape for s in self.layers}
-
-    @cached_property
     def top_layer_level(self) -> float | None:
         """log10 of the largest per-layer level over the second half of the run, or None without layers."""
-        levels = [late_level(shape) for shape in self.layer_shapes.values() if shape is not None]
+        levels = [late_level(shape) for s in self.layers if (shape := self.case(s).shape) is not None]
         return max(levels, default=None)
 
 
