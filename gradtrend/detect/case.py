@@ -39,7 +39,10 @@ class RunCase:
 
     def case(self, series: Series | None) -> Case:
         """The case of one of this run's series, made once: what was measured for one rule serves the next."""
-        return self._cases.setdefault(None if series is None else series.metric, Case(self, series))
+        metric = None if series is None else series.metric
+        if metric not in self._cases:
+            self._cases[metric] = Case(self, series)
+        return self._cases[metric]
 
     @cached_property
     def warmup_end(self) -> int | None:

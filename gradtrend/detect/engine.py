@@ -35,9 +35,10 @@ class Outcome:
 
 def evaluate(rule: Rule, case: Case) -> Outcome:
     """Check one rule on one case. Alternatives (conditions with a `case`) are tried in turn; the strongest counts."""
-    common = [c for c in rule.when if c.case is None]
     names = list(dict.fromkeys(c.case for c in rule.when if c.case is not None))
-    groups = [[*common, *(c for c in rule.when if c.case == name)] for name in names] or [common]
+    if not names:
+        return _check(rule, case, rule.when)
+    groups = [[c for c in rule.when if c.case is None] + [c for c in rule.when if c.case == name] for name in names]
     outcomes = [_check(rule, case, group) for group in groups]
     checked = [o for o in outcomes if o.missing is None]
     return max(checked or outcomes, key=lambda o: (o.fired, o.strength))
@@ -81,8 +82,10 @@ def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
     In a short log a third of its points is enough, and one point where it is x100 off; a log that has not even the
     points wanted holds nothing.
     """
+    if hold.points is None and hold.fraction is None:
+        return None
     shape = case.shape
-    if shape is None or (hold.points is None and hold.fraction is None):
+    if shape is None:
         return None
     change = shape.larger
     points = change.points + (case.ending_points if change is shape.rise else 0)
