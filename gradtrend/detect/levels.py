@@ -80,7 +80,7 @@ def _block_medians(y: FloatArray, size: int) -> FloatArray:
         return y
     whole = len(y) // size * size
     medians = np.partition(y[:whole].reshape(-1, size), size // 2, axis=1)[:, size // 2]
-    return medians if whole == len(y) else np.append(medians, np.median(y[whole:]))
+    return medians if whole == len(y) else np.append(medians, median(y[whole:]))
 
 
 def _spread_out(medians: FloatArray, size: int, points: int) -> FloatArray:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gradtrend.detect.case import Case
-from gradtrend.detect.levels import spread, trailing_median, window_of
+from gradtrend.detect.levels import median, spread, trailing_median, window_of
 from gradtrend.detect.losses import last_values, scatter_of
 from gradtrend.detect.measure import Measure
 from gradtrend.detect.series import FloatArray
@@ -35,7 +35,7 @@ def loss_rise_factor(case: Case) -> float | None:
     if len(values) < 8 or values.min() <= 0:
         return None
     levels = trailing_median(values, window_of(len(values)))
-    return float(np.median(last_values(values)) / levels.min())
+    return float(median(last_values(values)) / levels.min())
 
 
 def loss_rise_over_noise(case: Case) -> float | None:
@@ -43,7 +43,7 @@ def loss_rise_over_noise(case: Case) -> float | None:
     values = _finite(case)
     if len(values) < 8:
         return None
-    rise = np.median(last_values(values)) - trailing_median(values, window_of(len(values))).min()
+    rise = median(last_values(values)) - trailing_median(values, window_of(len(values))).min()
     return float(rise / max(scatter_of(values), 1e-12 * abs(rise) + 1e-300))
 
 
@@ -67,8 +67,8 @@ def loss_swing(case: Case) -> float | None:
     if len(values) < _LEAST_POINTS:
         return None
     late = values[len(values) // 2 :]
-    level = float(np.median(np.abs(late)))
-    return float(np.median(np.abs(np.diff(late))) / level) if level > 0 else None
+    level = median(np.abs(late))
+    return median(np.abs(np.diff(late))) / level if level > 0 else None
 
 
 def late_scatter_growth(case: Case) -> float | None:
@@ -103,11 +103,11 @@ def _rise_across(case: Case, step: int) -> float | None:
     steps, values = loss.steps[loss.finite], loss.values[loss.finite]
     at, near = int(np.searchsorted(steps, step)), max(3, len(values) // 20)
     before, after = values[max(0, at - near) : at], values[at : at + near]
-    if len(before) < 3 or len(after) < 3 or np.median(before) <= 0:
+    if len(before) < 3 or len(after) < 3 or (level := median(before)) <= 0:
         return None
     noise = scatter_of(values) * np.sqrt(1 / len(before) + 1 / len(after))
-    rise = float(np.median(after) - np.median(before))
-    return rise / float(np.median(before)) if rise > 4 * noise else 0.0
+    rise = median(after) - level
+    return rise / level if rise > 4 * noise else 0.0
 
 
 MEASURES: Mapping[str, Measure] = {

@@ -10,7 +10,7 @@ import polars as pl
 
 from gradtrend.detect import loss_measures, quality
 from gradtrend.detect.case import Case, late_level
-from gradtrend.detect.levels import median, trailing_median, window_of
+from gradtrend.detect.levels import median, window_of
 from gradtrend.detect.losses import loss_scatter
 from gradtrend.detect.measure import Measure
 from gradtrend.detect.shape import Change
@@ -42,7 +42,7 @@ def decades_above_early(case: Case) -> float | None:
     if (shape := case.shape) is None:
         return None
     first = int(EARLY_SHARE * shape.points)
-    return shape.end - float(np.median(shape.y[first : first + window_of(shape.points)]))
+    return shape.end - median(shape.y[first : first + window_of(shape.points)])
 
 
 def decades_beyond_history(case: Case) -> float | None:
@@ -193,8 +193,7 @@ def excursion_decades(case: Case) -> float | None:
     """How far the highest settled level after warm-up lies above both the lowest level before it and the end."""
     if case.shape is None:
         return None
-    shape, window = case.shape, window_of(case.shape.points)
-    levels = trailing_median(shape.y, window)
+    shape, levels = case.shape, case.shape.levels
     late = np.flatnonzero(shape.steps[: len(levels)] > case.early_until)
     if not len(late):
         return 0.0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gradtrend.detect.case import Case
-from gradtrend.detect.levels import spread
+from gradtrend.detect.levels import median, spread
 from gradtrend.detect.measure import Measure
 from gradtrend.detect.series import FloatArray
 
@@ -89,7 +89,7 @@ def share_over_clip(case: Case) -> float | None:
 def steps_between_points(case: Case) -> float | None:
     """Steps from one logged norm to the next, median."""
     series = case.series
-    return None if series is None or len(series) < 2 else float(np.median(np.diff(series.steps)))
+    return None if series is None or len(series) < 2 else median(np.diff(series.steps).astype(np.float64))
 
 
 def loss_scale_end(case: Case) -> float | None:

@@ -55,13 +55,14 @@ class Change:
 class Shape:
     """What one curve looks like. `steps` (n,) and `y` (n,) are the judged points: finite and positive.
 
-    `local` (n,) is the level around each point, `scatter` the deviation about it in decades, `noise` that or the one
-    from point to point, the smaller; `baseline` is the lowest and `highest` the highest settled level, `end` where the
-    curve ends.
+    `levels` are the medians of full windows, `local` (n,) is the level around each point, `scatter` the deviation about
+    it in decades, `noise` that or the one from point to point, the smaller; `baseline` is the lowest and `highest` the
+    highest settled level, `end` where the curve ends.
     """
 
     steps: IntArray
     y: FloatArray
+    levels: FloatArray
     local: FloatArray
     scatter: float
     noise: float
@@ -91,6 +92,8 @@ def judged_points(series: Series) -> tuple[IntArray, FloatArray]:
     finite = series.finite & (series.values >= 0)
     steps, values = series.steps[finite], series.values[finite]
     positive = values > 0
+    if positive.all():
+        return steps, np.log10(values)
     if not positive.any():
         return steps[:0], values[:0]
     ordinary = values > _ORDINARY * median(values[positive])
@@ -112,20 +115,19 @@ def describe(series: Series, ends_nonfinite: bool) -> Shape | None:
     steps, y = judged_points(series)
     if not len(y):
         return None
-    window = window_of(len(y))
-    levels = trailing_median(y, window)
+    levels = trailing_median(y, window_of(len(y)))
     local = local_level(y)
     scatter = spread(y - local)
     noise = noise_of(y, scatter)
     smoothed = smooth(y)
     last = end_window(len(y))
-    end = float(np.median(y[-last:]))
+    end = median(y[-last:])
     baseline, highest = float(levels.min()), float(levels.max())
     rise = _change(y, smoothed, baseline, end, noise)
     if ends_nonfinite:
         rise = max(rise, _last_point_rise(y, smoothed, baseline, noise), key=_weight)
     fall = _change(-y, -smoothed, -highest, -end, noise)
-    return Shape(steps, y, local, scatter, noise, baseline, highest, end, rise, fall)
+    return Shape(steps, y, levels, local, scatter, noise, baseline, highest, end, rise, fall)
 
 
 def _weight(change: Change) -> float:
