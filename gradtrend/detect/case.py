@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from gradtrend.detect.levels import median
-from gradtrend.detect.losses import Descent, descent_of, pick_loss, shows_progress, without_masked
+from gradtrend.detect.losses import (
+    Descent,
+    descent_of,
+    gain_overall,
+    loss_scatter,
+    lowest_level,
+    pick_loss,
+    shows_progress,
+    without_masked,
+)
 from gradtrend.detect.nonfinite import Collapse, NonFiniteState, find_collapse, nonfinite_state
 from gradtrend.detect.series import Series, series_of, total_of
 from gradtrend.detect.shape import Shape, describe
@@ -53,6 +62,21 @@ class RunCase:
     def descent(self) -> Descent | None:
         """How the loss came down, or None where it cannot tell."""
         return descent_of(self.progress)
+
+    @cached_property
+    def loss_gain(self) -> float | None:
+        """How far the loss came over the whole run, as a share of where it was; None where it cannot tell."""
+        return None if self.progress is None or self.descent is None else gain_overall(self.progress, self.descent)
+
+    @cached_property
+    def loss_scatter(self) -> float | None:
+        """Relative scatter of the loss over the run."""
+        return loss_scatter(self.progress)
+
+    @cached_property
+    def lowest_loss(self) -> float | None:
+        """The lowest settled level of the loss, or None without one or with few points."""
+        return lowest_level(self.progress)
 
     @cached_property
     def top_layer_level(self) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gradtrend.detect.case import Case
-from gradtrend.detect.levels import median, spread, trailing_median, window_of
+from gradtrend.detect.levels import median, spread
 from gradtrend.detect.losses import last_values, scatter_of
 from gradtrend.detect.measure import Measure
 from gradtrend.detect.series import FloatArray
@@ -19,7 +19,7 @@ _LEAST_POINTS = 40
 
 def _finite(case: Case) -> FloatArray:
     loss = case.run.progress
-    return np.zeros(0) if loss is None else loss.values[loss.finite]
+    return np.zeros(0) if loss is None else loss.finite_values
 
 
 def loss_spike_factor(case: Case) -> float | None:
@@ -31,20 +31,19 @@ def loss_spike_factor(case: Case) -> float | None:
 
 def loss_rise_factor(case: Case) -> float | None:
     """The loss at the end over its lowest settled level, as a factor; None for a loss that is not positive."""
-    values = _finite(case)
-    if len(values) < 8 or values.min() <= 0:
+    values, lowest = _finite(case), case.run.lowest_loss
+    if lowest is None or values.min() <= 0:
         return None
-    levels = trailing_median(values, window_of(len(values)))
-    return float(median(last_values(values)) / levels.min())
+    return median(last_values(values)) / lowest
 
 
 def loss_rise_over_noise(case: Case) -> float | None:
     """The same rise in standard deviations of the loss's point-to-point scatter."""
-    values = _finite(case)
-    if len(values) < 8:
+    values, lowest = _finite(case), case.run.lowest_loss
+    if lowest is None:
         return None
-    rise = median(last_values(values)) - trailing_median(values, window_of(len(values))).min()
-    return float(rise / max(scatter_of(values), 1e-12 * abs(rise) + 1e-300))
+    rise = median(last_values(values)) - lowest
+    return rise / max(scatter_of(values), 1e-12 * abs(rise) + 1e-300)
 
 
 def loss_points(case: Case) -> float | None:
@@ -100,7 +99,7 @@ def loss_rise_after_lr_jump(case: Case) -> float | None:
 def _rise_across(case: Case, step: int) -> float | None:
     loss = case.run.progress
     assert loss is not None
-    steps, values = loss.steps[loss.finite], loss.values[loss.finite]
+    steps, values = loss.steps[loss.finite], loss.finite_values
     at, near = int(np.searchsorted(steps, step)), max(3, len(values) // 20)
     before, after = values[max(0, at - near) : at], values[at : at + near]
     if len(before) < 3 or len(after) < 3 or (level := median(before)) <= 0:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradtrend.detect.levels import median, spread
+from gradtrend.detect.levels import median, spread, trailing_median, window_of
 from gradtrend.detect.series import BoolArray, FloatArray, IntArray, Series
 
 # A change of the loss within this many standard errors of the two levels compared is its scatter, not progress.
 _GAIN_SIGMAS = 3.0
+# Fewer points than this have no level that they left.
+_LEVEL_POINTS = 8
 _MEDIAN_ERROR = 1.253  # standard error of a median over that of a mean, normal distribution: sqrt(pi / 2)
 
 
@@ -61,8 +63,17 @@ class Descent:
         the start of a run a short window sees the steep descent, a long one a slow descent under much scatter. 1 is "to
         zero", 0 "nothing that its own scatter would not give", below 0 "worse".
         """
-        gains = [_gain(_inside(self.steps, self.values, *window), self.after, self.scatter) for window in windows]
+        end = median(self.after)
+        gains = [self._gain(_inside(self.steps, self.values, *window), end) for window in windows]
         return max((gain for gain in gains if gain is not None), default=None)
+
+    def _gain(self, before: FloatArray, end: float) -> float | None:
+        start = median(before)
+        if start <= 0:
+            return None
+        gained = start - end
+        error = _MEDIAN_ERROR * self.scatter * math.sqrt(1 / len(before) + 1 / len(self.after))
+        return 0.0 if abs(gained) < _GAIN_SIGMAS * error else gained / start
 
 
 def descent_of(loss: Series | None) -> Descent | None:
@@ -71,7 +82,7 @@ def descent_of(loss: Series | None) -> Descent | None:
     """
     if loss is None:
         return None
-    steps, values = loss.steps[loss.finite], loss.values[loss.finite]
+    steps, values = loss.steps[loss.finite], loss.finite_values
     if len(values) < 2 or values.min() < 0 or (values > 0).mean() < 0.5:
         return None
     return Descent(steps, values, last_values(values), scatter_of(values))
@@ -93,18 +104,22 @@ def _inside(steps: IntArray, values: FloatArray, first_step: int, last_step: int
     return values[a:b] if b > a else values[max(0, a - 1) : max(1, a)]
 
 
-def _gain(before: FloatArray, after: FloatArray, scatter: float) -> float | None:
-    start = median(before)
-    if start <= 0:
+def gain_overall(loss: Series, descent: Descent) -> float | None:
+    """How far a loss came over the whole run: from its first point, its first three, or its first fifth."""
+    first = int(loss.steps[0])
+    return descent.gain(*((first, int(loss.steps[i])) for i in (0, min(2, len(loss) - 1), len(loss) // 5)))
+
+
+def lowest_level(loss: Series | None) -> float | None:
+    """The lowest settled level of a loss; None under eight points."""
+    if loss is None or len(loss.finite_values) < _LEVEL_POINTS:
         return None
-    gained = start - median(after)
-    error = _MEDIAN_ERROR * scatter * math.sqrt(1 / len(before) + 1 / len(after))
-    return 0.0 if abs(gained) < _GAIN_SIGMAS * error else gained / start
+    return float(trailing_median(loss.finite_values, window_of(len(loss.finite_values))).min())
 
 
 def loss_scatter(loss: Series | None) -> float | None:
     """Relative scatter of the loss over the run (half the 5-95 % range over the median); None as for `Descent`."""
     if loss is None or not loss.finite.any():
         return None
-    low, middle, high = np.quantile(loss.values[loss.finite], [0.05, 0.5, 0.95])
+    low, middle, high = np.quantile(loss.finite_values, [0.05, 0.5, 0.95])
     return float((high - low) / 2 / middle) if low > 0 else None

@@ -11,7 +11,6 @@ import polars as pl
 from gradtrend.detect import loss_measures, quality
 from gradtrend.detect.case import Case, late_level
 from gradtrend.detect.levels import median, window_of
-from gradtrend.detect.losses import loss_scatter
 from gradtrend.detect.measure import Measure
 from gradtrend.detect.shape import Change
 from gradtrend.detect.warmup import EARLY_SHARE
@@ -111,16 +110,12 @@ def loss_gain_since_low(case: Case) -> float | None:
 
 def loss_gain_overall(case: Case) -> float | None:
     """How far the loss came over the whole run, as a share of where it was."""
-    loss = case.run.progress
-    if loss is None or not len(loss):
-        return None
-    first = int(loss.steps[0])
-    return _gain(case, *((first, int(loss.steps[i])) for i in (0, min(2, len(loss) - 1), len(loss) // 5)))
+    return case.run.loss_gain
 
 
 def loss_scatter_overall(case: Case) -> float | None:
     """Relative scatter of the loss over the run."""
-    return loss_scatter(case.run.progress)
+    return case.run.loss_scatter
 
 
 def typical_norm(case: Case) -> float | None:

@@ -95,7 +95,7 @@ def steps_between_points(case: Case) -> float | None:
 def loss_scale_end(case: Case) -> float | None:
     """The last loss scale."""
     scale = case.run.loss_scale
-    return None if scale is None or not scale.finite.any() else float(scale.values[scale.finite][-1])
+    return None if scale is None or not scale.finite.any() else float(scale.finite_values[-1])
 
 
 def loss_scale_halvings(case: Case) -> float | None:
@@ -108,7 +108,7 @@ def loss_scale_halvings(case: Case) -> float | None:
 
 
 def _finite(case: Case) -> FloatArray:
-    return np.zeros(0) if case.series is None else case.series.values[case.series.finite]
+    return np.zeros(0) if case.series is None else case.series.finite_values
 
 
 MEASURES: Mapping[str, Measure] = {

@@ -42,6 +42,11 @@ class Series:
         """(n,) True where the value is a number."""
         return np.isfinite(self.values)
 
+    @cached_property
+    def finite_values(self) -> FloatArray:
+        """(m,) The values that are numbers, in step order."""
+        return self.values if self.finite.all() else self.values[self.finite]
+
     def between(self, first_step: int, last_step: int) -> FloatArray:
         """Values at steps first_step..last_step, both included."""
         a, b = np.searchsorted(self.steps, [first_step, last_step + 1])

@@ -25,7 +25,7 @@ def series_report(run: RunCase, judged: Sequence[Judged]) -> Iterator[SeriesRepo
 
 
 def _one(run: RunCase, series: Series, judged: Judged | None) -> SeriesReport:
-    finite = series.values[series.finite]
+    finite = series.finite_values
     baseline = _baseline(run, series, judged)
     peak = float(finite.max()) if len(finite) else None
     decades = None
@@ -51,7 +51,7 @@ def _baseline(run: RunCase, series: Series, judged: Judged | None) -> float | No
     """The level the norm left, or its typical level where it left none."""
     shape = run.case(series).shape if judged is not None else None
     if judged is None or shape is None:
-        finite = series.values[series.finite]
+        finite = series.finite_values
         return median(finite) if len(finite) else None
     if judged.trend is Trend.EXPLODING:
         return float(10**shape.baseline)
@@ -63,6 +63,6 @@ def _baseline(run: RunCase, series: Series, judged: Judged | None) -> float | No
 def sketch(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, ...]:
     """At most 60 values for a sparkline: the largest of each equal share of the points; NaN where none is finite."""
     if len(values) <= _SKETCH_POINTS:
-        return tuple(float(v) for v in values)
+        return tuple(values.tolist())
     edges = np.linspace(0, len(values), _SKETCH_POINTS + 1).astype(int)
-    return tuple(float(v) for v in np.fmax.reduceat(values, edges[:-1]))
+    return tuple(np.fmax.reduceat(values, edges[:-1]).tolist())
