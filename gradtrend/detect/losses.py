@@ -39,8 +39,7 @@ def masked_steps(loss: Series, norm: Series) -> BoolArray:
 
 def without_masked(loss: Series, norm: Series) -> Series:
     """The loss with masked zeros as NaN."""
-    masked = masked_steps(loss, norm)
-    if not masked.any():
+    if norm.finite.all() or not (masked := masked_steps(loss, norm)).any():
         return loss
     return Series(loss.metric, loss.role, loss.layer, loss.steps, np.where(masked, np.nan, loss.values))
 

@@ -203,12 +203,13 @@ def spike_rate(case: Case) -> float | None:
     """
     if case.shape is None or case.shape.points < 1000:
         return None
-    values = pl.Series(10**case.shape.y)
-    mean, deviation = (
-        values.rolling_mean(1000, min_samples=100).to_numpy(), values.rolling_std(1000, min_samples=100).to_numpy()
-    )  # fmt: skip
+    norm, values = pl.col("norm"), 10**case.shape.y
+    window = pl.DataFrame({"norm": values}).select(
+        mean=norm.rolling_mean(1000, min_samples=100), deviation=norm.rolling_std(1000, min_samples=100)
+    )
+    mean, deviation = window["mean"].to_numpy(), window["deviation"].to_numpy()
     with np.errstate(invalid="ignore"):
-        return float((values.to_numpy()[1:] > mean[:-1] + 7 * deviation[:-1]).mean())
+        return float((values[1:] > mean[:-1] + 7 * deviation[:-1]).mean())
 
 
 MEASURES: Mapping[str, Measure] = {

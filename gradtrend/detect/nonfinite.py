@@ -108,9 +108,9 @@ def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, s
 
 def _masked_share(loss: Series | None, norms: Sequence[Series]) -> float:
     """Share of the steps with a non-finite norm at which the loss is logged as exactly 0.0."""
-    bad = np.unique(np.concatenate([norm.steps[~norm.finite] for norm in norms])) if norms else np.zeros(0)
-    if loss is None or not len(bad):
+    if loss is None or all(norm.finite.all() for norm in norms):
         return 0.0
+    bad = np.unique(np.concatenate([norm.steps[~norm.finite] for norm in norms]))
     masked = np.unique(np.concatenate([loss.steps[masked_steps(loss, norm)] for norm in norms]))
     return len(masked) / len(bad)
 

@@ -13,6 +13,8 @@ from gradtrend.detect.series import FloatArray
 
 # Values this near to each other (relative) are the same number: float32 keeps 1e-7, most loggers print 4 digits.
 _SAME = 1e-5
+# One change of the loss scale that the norm follows may be chance.
+_LEAST_JUMPS = 2
 
 
 def finite_points(case: Case) -> float | None:
@@ -39,7 +41,7 @@ def share_of_zeros(case: Case) -> float | None:
     if series is None or not series.finite.any():
         return None
     zero = series.finite & (series.values == 0)
-    if loss is not None:
+    if loss is not None and zero.any():
         zero &= ~np.isin(series.steps, loss.steps[loss.values == 0])
     return float(zero.sum() / series.finite.sum())
 
@@ -58,6 +60,8 @@ def loss_scale_correlation(case: Case) -> float | None:
     scale, series = case.run.loss_scale, case.series
     if scale is None or series is None or not len(series):
         return None
+    if np.count_nonzero(np.diff(scale.finite_values)) < _LEAST_JUMPS:
+        return None
     _, a, b = np.intersect1d(series.steps[series.finite], scale.steps[scale.finite], return_indices=True)
     norm, factor = series.values[series.finite][a], scale.values[scale.finite][b]
     use = (norm > 0) & (factor > 0)
@@ -65,7 +69,7 @@ def loss_scale_correlation(case: Case) -> float | None:
         return None
     jumps = np.diff(np.log2(factor[use]))
     changed = np.flatnonzero(jumps != 0)
-    if len(changed) < 2:
+    if len(changed) < _LEAST_JUMPS:
         return None
     moved = np.diff(np.log2(norm[use]))[changed]
     return float(np.mean(np.abs(moved - jumps[changed]) < 0.5))

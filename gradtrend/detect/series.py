@@ -62,7 +62,7 @@ def series_of(log: RunLog) -> tuple[Series, ...]:
     if table["series"][starts].n_unique() < len(starts):
         table = pl.concat(table.partition_by("series", maintain_order=True))
         starts = _starts(table)
-    heads = table[starts].select("series", "role", "layer").iter_rows()
+    heads = table[starts, ["series", "role", "layer"]].iter_rows()
     return tuple(
         _series(str(metric), Role(role), layer, table.slice(start, stop - start))
         for (metric, role, layer), (start, stop) in zip(heads, pairwise([*starts, len(table)]), strict=True)
@@ -78,7 +78,7 @@ def _starts(table: pl.DataFrame) -> list[int]:
 
 def _series(metric: str, role: Role, layer: str | None, rows: pl.DataFrame) -> Series:
     steps, values = rows["step"].to_numpy(), rows["value"].to_numpy()
-    if len(steps) > 1 and not (np.diff(steps) > 0).all():
+    if len(steps) > 1 and not (steps[1:] > steps[:-1]).all():
         keep = rows_that_count(steps)
         steps, values = steps[keep], values[keep]
     return Series(metric, role, layer, steps, _within_range(values))
@@ -86,7 +86,10 @@ def _series(metric: str, role: Role, layer: str | None, rows: pl.DataFrame) -> S
 
 def _within_range(values: FloatArray) -> FloatArray:
     size = np.abs(values)
-    beyond = np.isfinite(values) & (values != 0) & ((size > _LARGEST) | (size < _SMALLEST))
+    extreme = (size > _LARGEST) | (size < _SMALLEST)
+    if not extreme.any():
+        return values
+    beyond = extreme & np.isfinite(values) & (values != 0)
     return np.where(beyond, np.copysign(np.clip(size, _SMALLEST, _LARGEST), values), values) if beyond.any() else values
 
 

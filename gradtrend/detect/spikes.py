@@ -51,9 +51,11 @@ def find_spikes(y: FloatArray, level: FloatArray) -> tuple[Spike, ...]:
     excess = y - _settled_start(upper_level(level))
     sigma = max(LEAST_NOISE, spread(excess))
     above = np.flatnonzero(excess > max(SPIKE_DECADES, SPIKE_SIGMAS * sigma))
+    if not len(above):
+        return ()
     spikes = []
     for group in np.split(above, np.flatnonzero(np.diff(above) > max(1, int(_GAP_SHARE * n))) + 1):
-        if not len(group) or group[0] == 0:
+        if group[0] == 0:
             continue
         first, last = int(group[0]), int(group[-1])
         if n - 1 - last < max(3, min(last - first + 1, n // 10)):
