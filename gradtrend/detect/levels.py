@@ -34,22 +34,32 @@ def end_window(points: int) -> int:
 def trailing_median(y: FloatArray, window: int) -> FloatArray:
     """(n - window + 1,) medians of full windows; element i covers y[i : i + window]."""
     size = _block_size(window)
-    blocks = window // size
-    medians = pl.Series(_block_medians(y, size)).rolling_median(blocks, min_samples=blocks).to_numpy()[blocks - 1 :]
-    return _spread_out(medians, size, len(y) - window + 1)
+    return _spread_out(_full(_block_medians(y, size), window // size), size, len(y) - window + 1)
 
 
 def centred_median(y: FloatArray, window: int) -> FloatArray:
     """(n,) medians of windows around each point, one-sided at the ends."""
     size = _block_size(window)
-    blocks = pl.Series(_block_medians(y, size))
-    medians = blocks.rolling_median(window // size | 1, min_samples=1, center=True).to_numpy()
-    return _spread_out(medians, size, len(y))
+    return _spread_out(_centred(_block_medians(y, size), window // size | 1), size, len(y))
 
 
 def local_level(y: FloatArray) -> FloatArray:
     """(n,) the level around each point: the median of a tenth of the run, at least nine points."""
     return centred_median(y, _local_window(len(y)))
+
+
+def levels_of(y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`trailing_median` of a level's window, and `local_level`: what the two have in common is done once.
+
+    That is the blocks, and where both windows hold as many of them also the medians of all full windows.
+    """
+    window, around = window_of(len(y)), _local_window(len(y))
+    size = _block_size(window)  # that of the other one, too: they differ by one point, or are short
+    blocks = _block_medians(y, size)
+    count, odd_count = window // size, around // size | 1
+    centred = _centred(blocks, odd_count)
+    full = centred[count // 2 : len(blocks) - count // 2] if count == odd_count else _full(blocks, count)
+    return _spread_out(full, size, len(y) - window + 1), _spread_out(centred, size, len(y))
 
 
 def upper_level(level: FloatArray) -> FloatArray:
@@ -81,6 +91,16 @@ def _block_medians(y: FloatArray, size: int) -> FloatArray:
     whole = len(y) // size * size
     medians = np.partition(y[:whole].reshape(-1, size), size // 2, axis=1)[:, size // 2]
     return medians if whole == len(y) else np.append(medians, median(y[whole:]))
+
+
+def _full(y: FloatArray, window: int) -> FloatArray:
+    """(n - window + 1,) medians of full windows."""
+    return pl.Series(y).rolling_median(window, min_samples=window).to_numpy()[window - 1 :]
+
+
+def _centred(y: FloatArray, window: int) -> FloatArray:
+    """(n,) medians of an odd window around each value, one-sided at the ends."""
+    return pl.Series(y).rolling_median(window, min_samples=1, center=True).to_numpy()
 
 
 def _spread_out(medians: FloatArray, size: int, points: int) -> FloatArray:

@@ -9,17 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradtrend.detect.levels import (
-    end_window,
-    local_level,
-    median,
-    noise_of,
-    quantile,
-    smooth,
-    spread,
-    trailing_median,
-    window_of,
-)
+from gradtrend.detect.levels import end_window, levels_of, median, noise_of, quantile, smooth, spread
 from gradtrend.detect.series import FloatArray, IntArray, Series
 
 # A step counts as part of the change once the curve has covered this share of it.
@@ -115,8 +105,7 @@ def describe(series: Series, ends_nonfinite: bool) -> Shape | None:
     steps, y = judged_points(series)
     if not len(y):
         return None
-    levels = trailing_median(y, window_of(len(y)))
-    local = local_level(y)
+    levels, local = levels_of(y)
     scatter = spread(y - local)
     noise = noise_of(y, scatter)
     smoothed = smooth(y)

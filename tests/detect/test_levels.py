@@ -14,6 +14,7 @@ from gradtrend.detect.levels import (
     LEAST_NOISE,
     centred_median,
     end_window,
+    levels_of,
     local_level,
     noise_of,
     smooth,
@@ -67,6 +68,14 @@ def test_long_windows_are_taken_over_blocks_and_near_the_exact_median(n: int) ->
     centred = centred_median(y, window | 1)
     assert centred.shape == (n,)
     assert centred[window // 2 : n - window // 2 - 1] == pytest.approx(exact[: n - 2 * (window // 2) - 1], abs=0.15)
+
+
+@pytest.mark.parametrize("n", [*range(1, 130), *range(970, 1060, 3), 1500, 5170, 20_011])
+def test_both_levels_of_a_curve_are_what_each_is_alone(n: int) -> None:
+    y = np.random.default_rng(n).normal(0, 1, n)
+    levels, local = levels_of(y)
+    assert (levels == trailing_median(y, window_of(n))).all()
+    assert (local == local_level(y)).all()
 
 
 def test_the_upper_level_reaches_over_an_edge_by_one_block() -> None:
