@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gradtrend.model.replay import Replay
 
 # Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
-SECONDS_A_RUN = 0.015
+SECONDS_A_RUN = 0.008
 BYTES_A_SECOND = 50e6
 
 _T = TypeVar("_T")

@@ -80,7 +80,7 @@ def test_reports_and_failures_do_not_depend_on_the_processes(
 @pytest.mark.skipif(not Path("/proc").exists(), reason="sees in /proc what the processes do")
 def test_ctrl_c_ends_the_call_and_its_processes_quietly(tmp_path: Path) -> None:
     log = (RUNS / "exploding_lr_nan" / "metrics.jsonl").read_bytes()
-    for i in range(300):
+    for i in range(1000):
         (tmp_path / f"run{i}").mkdir()
         (tmp_path / f"run{i}" / "metrics.jsonl").write_bytes(log)
     command = [sys.executable, "-m", "gradtrend", "analyze", str(tmp_path)]
@@ -116,4 +116,4 @@ def at_work(process: int) -> bool:
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     used = [Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split() for child in children]
     ticks = [int(fields[11]) + int(fields[12]) for fields in used]
-    return len(ticks) > 1 and sorted(ticks)[-1] > 0.8 * os.sysconf("SC_CLK_TCK")
+    return len(ticks) > 1 and sorted(ticks)[-1] > 0.4 * os.sysconf("SC_CLK_TCK")

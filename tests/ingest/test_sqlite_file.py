@@ -14,6 +14,7 @@ import pytest
 from gradtrend.errors import InputError
 from gradtrend.ingest import mlflow_sqlite, sqlite_file, trackio_store
 from gradtrend.ingest.reading import ReadOptions
+from tests.ingest.long_table import long_table
 
 COUNTING = "with recursive n(x) as (select 1 union all select x + 1 from n) select "
 MLFLOW = (
@@ -47,7 +48,7 @@ def test_an_endless_view_of_parameters_is_not_looked_into(tmp_path: Path) -> Non
     view = f"create view params as {COUNTING} x as key, 'v' as value, 'a' as run_uuid from n"
     path = database(tmp_path / "mlflow.db", *MLFLOW, view)
     (reading,) = mlflow_sqlite.read(path, ReadOptions())
-    assert reading.table.height == 20
+    assert long_table(reading).height == 20
 
 
 @pytest.mark.parametrize("steps", [None, 200_000])
@@ -71,7 +72,7 @@ def test_the_limit_lets_an_honest_store_through(tmp_path: Path, monkeypatch: pyt
     points = [f"insert into metrics values ('norm', 1.5, {i}, 'r{i % 100}', {i}, 0)" for i in range(3000)]
     path = database(tmp_path / "mlflow.db", *MLFLOW, *rows, *points)  # without MLflow's own indexes
     (reading,) = mlflow_sqlite.read(path, ReadOptions("r7"))
-    assert reading.table.height == 30
+    assert long_table(reading).height == 30
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-journal"])
@@ -87,7 +88,7 @@ def test_a_pipe_beside_a_store_is_not_waited_for(
     os.mkfifo(tmp_path / f"{name}{ending}")
     assert store.claims(path, head_of(path))  # type: ignore[attr-defined]
     (reading,) = store.read(path, ReadOptions())  # type: ignore[attr-defined]
-    assert reading.table.height == 20
+    assert long_table(reading).height == 20
 
 
 def test_a_left_over_write_ahead_log_of_trackio_is_read_and_nothing_written(tmp_path: Path) -> None:
@@ -104,5 +105,5 @@ def test_a_left_over_write_ahead_log_of_trackio_is_read_and_nothing_written(tmp_
     before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in run.iterdir()}
     assert trackio_store.claims(run / "p.db", head_of(run / "p.db"))
     (reading,) = trackio_store.read(run / "p.db", ReadOptions())
-    assert reading.table.height == 20
+    assert long_table(reading).height == 20
     assert {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in run.iterdir()} == before
