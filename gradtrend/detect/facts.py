@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from gradtrend.detect.case import Case
+from gradtrend.detect.levels import median
 from gradtrend.detect.series import Series
 from gradtrend.detect.warmup import SWITCH_FACTOR
 from gradtrend.model.runlog import Note
@@ -201,7 +202,7 @@ def _loss_when_low(case: Case, loss: Series) -> float | None:
     fell = shape.fall.decades > 1 and shape.fall.held_from < shape.points
     values = loss.between(*case.since(shape.fall.held_from if fell else 0))
     values = values[np.isfinite(values)]
-    return float(np.median(values)) if len(values) else None
+    return median(values) + 0.0 if len(values) else None  # + 0.0: no -0
 
 
 def _shape_values(case: Case) -> dict[str, object]:
@@ -229,6 +230,6 @@ def _shape_values(case: Case) -> dict[str, object]:
     loss = case.run.loss
     if loss is not None and loss.finite.any():
         finite = loss.values[loss.finite]
-        values |= {"loss_before": float(np.median(finite[:3])), "loss_after": float(np.median(finite[-3:]))}
+        values |= {"loss_before": median(finite[:3]), "loss_after": median(finite[-3:])}
         values["loss_flat"] = _loss_when_low(case, loss)
     return values

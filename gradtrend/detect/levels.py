@@ -93,14 +93,24 @@ def _block_medians(y: FloatArray, size: int) -> FloatArray:
     return medians if whole == len(y) else np.append(medians, median(y[whole:]))
 
 
+# Values up to which a list is as good. polars asks numpy.ma about every array, and to load that takes 10 to 20 ms, as
+# long as to read and judge a short log.
+_SHORT = 1000
+
+
+def as_polars(values: FloatArray) -> pl.Series:
+    """The values as polars has them."""
+    return pl.Series(values.tolist(), dtype=pl.Float64) if len(values) <= _SHORT else pl.Series(values)
+
+
 def _full(y: FloatArray, window: int) -> FloatArray:
     """(n - window + 1,) medians of full windows."""
-    return pl.Series(y).rolling_median(window, min_samples=window).to_numpy()[window - 1 :]
+    return as_polars(y).rolling_median(window, min_samples=window).to_numpy()[window - 1 :]
 
 
 def _centred(y: FloatArray, window: int) -> FloatArray:
     """(n,) medians of an odd window around each value, one-sided at the ends."""
-    return pl.Series(y).rolling_median(window, min_samples=1, center=True).to_numpy()
+    return as_polars(y).rolling_median(window, min_samples=1, center=True).to_numpy()
 
 
 def _spread_out(medians: FloatArray, size: int, points: int) -> FloatArray:
@@ -146,6 +156,6 @@ def _median_in_place(values: FloatArray) -> float:
 
 def quantile(values: FloatArray, share: float) -> float:
     """The quantile of values (n,), n > 0, between two of them by linear interpolation."""
-    found = pl.Series(values).quantile(share, "linear")
+    found = as_polars(values).quantile(share, "linear")
     assert found is not None
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradtrend.detect.levels import median, spread, trailing_median, window_of
+from gradtrend.detect.levels import median, quantile, spread, trailing_median, window_of
 from gradtrend.detect.series import BoolArray, FloatArray, IntArray, Series
 
 # A change of the loss within this many standard errors of the two levels compared is its scatter, not progress.
@@ -120,5 +120,5 @@ def loss_scatter(loss: Series | None) -> float | None:
     """Relative scatter of the loss over the run (half the 5-95 % range over the median); None as for `Descent`."""
     if loss is None or not loss.finite.any():
         return None
-    low, middle, high = np.quantile(loss.finite_values, [0.05, 0.5, 0.95])
+    low, middle, high = (quantile(loss.finite_values, share) for share in (0.05, 0.5, 0.95))
     return float((high - low) / 2 / middle) if low > 0 else None

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradtrend.detect.levels import median
 from gradtrend.detect.losses import masked_steps
-from gradtrend.detect.series import Series
+from gradtrend.detect.series import IntArray, Series
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Cause, Order
 
@@ -110,9 +111,14 @@ def _masked_share(loss: Series | None, norms: Sequence[Series]) -> float:
     """Share of the steps with a non-finite norm at which the loss is logged as exactly 0.0."""
     if loss is None or all(norm.finite.all() for norm in norms):
         return 0.0
-    bad = np.unique(np.concatenate([norm.steps[~norm.finite] for norm in norms]))
-    masked = np.unique(np.concatenate([loss.steps[masked_steps(loss, norm)] for norm in norms]))
-    return len(masked) / len(bad)
+    masked = _distinct([loss.steps[masked_steps(loss, norm)] for norm in norms])
+    return masked / _distinct([norm.steps[~norm.finite] for norm in norms])
+
+
+def _distinct(parts: Sequence[IntArray]) -> int:
+    """How many different steps there are. (`np.unique` would load `numpy.ma`, which a short log would notice.)"""
+    steps = np.sort(np.concatenate(parts))
+    return min(1, len(steps)) + int((steps[1:] != steps[:-1]).sum())
 
 
 def _trained_on(log: RunLog, norms: Sequence[Series]) -> int:
@@ -149,7 +155,7 @@ def _loss_gone(loss: Series, collapses: Sequence[Collapse]) -> int | None:
     """The step from which the loss is no longer logged because it was NaN (Megatron drops the field), or None."""
     for collapse in collapses:
         if collapse.points >= _ALL_NONFINITE_ROWS and len(loss) >= 2 and int(loss.steps[-1]) < collapse.step:
-            cadence = int(np.median(np.diff(loss.steps)))
+            cadence = int(median(np.diff(loss.steps).astype(np.float64)))
             if collapse.step - int(loss.steps[-1]) <= 2 * cadence:
                 return collapse.step
     return None
@@ -170,7 +176,7 @@ def _next_step(series: Sequence[Series]) -> int:
     longest = max((s for s in series if len(s)), key=lambda s: int(s.steps[-1]), default=None)
     if longest is None:
         return 0
-    interval = int(np.median(np.diff(longest.steps))) if len(longest) > 1 else 1
+    interval = int(median(np.diff(longest.steps).astype(np.float64))) if len(longest) > 1 else 1
     return int(longest.steps[-1]) + interval
 
 
