@@ -36,3 +36,15 @@ def test_analysing_json_lines_loads_only_what_it_needs() -> None:
     modules = loaded(_command("analyze", str(RUN), "--fail-on", "never"))
     assert "polars" in modules
     assert not set(NEVER) & modules
+
+
+def test_a_short_log_loads_no_other_format_and_no_masked_arrays(tmp_path: Path) -> None:
+    log = tmp_path / "metrics.jsonl"
+    norms = [1.0, 1.5, 0.9, 1.1, 1.2, 0.8, 1.0, "NaN", "NaN", "NaN"]
+    log.write_text("".join(f'{{"step": {i}, "loss": {9 - i}, "grad_norm": {norm}}}\n' for i, norm in enumerate(norms)))
+    modules = loaded(_command("analyze", str(log), "--fail-on", "never"))
+    assert "gradtrend.ingest.jsonl" in modules
+    formats = {
+        f"gradtrend.ingest.{name}" for name in ("console", "csv_log", "tensorboard", "mlflow_files", "wandb_run")
+    }
+    assert not {"numpy.ma", "sqlite3", "yaml", *formats} & modules

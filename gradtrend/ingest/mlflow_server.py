@@ -24,6 +24,8 @@ CLIENT_SETTINGS = {
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",  # reading a log must not report to anybody
 }
+# What the client raises for answers that are no MLflow server's.
+_ODD_ANSWER = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _ADDRESS = re.compile(r"^(https?):/+(.+)$")
 _FULL_ID = re.compile(r"^[0-9a-f]{32}$")
 
@@ -40,6 +42,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     address = _ADDRESS.sub(r"\1://\2", path.as_posix())
     with client_settings():
         try:
+            from google.protobuf.json_format import ParseError
             from mlflow import MlflowClient
             from mlflow.exceptions import MlflowException
         except ImportError as error:
@@ -51,7 +54,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             run, notes = choose_run(stored_runs(client, options.run_id), options.run_id, address)
             data = client.get_run(run.id).data
             series = points_of(read_points(client, run.id, sorted(data.metrics)))
-        except (MlflowException, OSError, ValueError) as error:
+        except (MlflowException, ParseError, *_ODD_ANSWER) as error:
             raise InputError(f"cannot read from {address}: {reason(error)}", "Is this the server's address?") from error
     return (reading_of(path, run, series, data.params, notes),)
 

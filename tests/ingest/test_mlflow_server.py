@@ -9,10 +9,12 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import polars as pl
@@ -246,3 +248,27 @@ def test_a_locked_database(server: Server, tmp_path: Path) -> None:
 def test_an_address_that_is_none(address: str) -> None:
     with pytest.raises(InputError, match="cannot read from"):
         read_server(address)
+
+
+@pytest.mark.parametrize(
+    "content", [b"[]", b"3", b"null", b'{"experiments": 3}', b'{"experiments": [3]}', b"<html>", b""]
+)
+def test_a_server_that_answers_nonsense(content: bytes) -> None:
+    class Nonsense(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_POST = do_GET  # noqa: N815  the name that the server looks for
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Nonsense) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(InputError):
+            mlflow_server.read(Path(f"http://127.0.0.1:{server.server_port}"), ReadOptions())
+        server.shutdown()
