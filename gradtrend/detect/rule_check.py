@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import string
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -11,10 +11,12 @@ from gradtrend.detect.facts import FACTS, TEMPLATE_NAMES
 from gradtrend.detect.measures import MEASURES
 from gradtrend.model.words import Role, Severity, Trend
 
+_LARGEST = sys.float_info.max  # TOML has NaN, inf, and integers of any length
+_SHOWN = 100  # characters of a wrong value that are repeated
 _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
-    "a number": lambda value: type(value) in (int, float) and math.isfinite(value),
-    "a whole number": lambda value: type(value) is int,
+    "a number": lambda value: type(value) in (int, float) and -_LARGEST <= value <= _LARGEST,
+    "a whole number": lambda value: type(value) is int and -_LARGEST <= value <= _LARGEST,
     "true or false": lambda value: isinstance(value, bool),
     "a list of texts": lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value),
     "a table": lambda value: isinstance(value, dict),
@@ -62,7 +64,14 @@ def _wrong_keys(data: Mapping[str, Any], kinds: Mapping[str, str], where: str = 
         if key not in kinds:
             yield f"unknown key {where + key!r}"
         elif not _KINDS[kinds[key]](value):
-            yield f"{where}{key} must be {kinds[key]}, not {value!r}"
+            yield f"{where}{key} must be {kinds[key]}, not {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)[:_SHOWN]
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        return "a number of thousands of digits"
 
 
 def _sound(data: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
@@ -99,8 +108,15 @@ def _action_problems(data: Mapping[str, Any]) -> list[str]:
 
 
 def _template_problems(text: str) -> list[str]:
+    """A template holds plain names: `{x:>999999999}` could make a text without end, `{x.y}` look into anything."""
     try:
-        names = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+        fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
     except ValueError as error:
         return [f"bad template: {error}"]
-    return [f"unknown name {{{name}}}" for name in names if name not in TEMPLATE_NAMES and name not in MEASURES]
+    return [
+        f"{{{name}}} has a format or conversion; give the name alone"
+        if spec or conversion
+        else f"unknown name {{{name}}}"
+        for _, name, spec, conversion in fields
+        if spec or conversion or (name not in TEMPLATE_NAMES and name not in MEASURES)
+    ]

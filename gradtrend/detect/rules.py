@@ -65,9 +65,12 @@ def _read_folder(folder: Path, problems: list[str]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     files: dict[str, str] = {}
     for file in sorted(folder.glob("*.toml")):
+        if not file.is_file():  # a pipe would be waited for
+            problems.append(f"{file.name}: not a file")
+            continue
         try:
             data = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
             problems.append(f"{file.name}: {error}")
             continue
         found = problems_of(data)
