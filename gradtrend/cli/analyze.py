@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gradtrend.cli.outcome import Policy, blamed_only, exit_code, parse_fail_on
-from gradtrend.cli.output import check_writable, complain, emit, stdout_style, write_whole
+from gradtrend.cli.output import check_writable, complain, emit, stdout_style, tell, write_whole
 from gradtrend.model.report import Report
 from gradtrend.report import REPORTERS
 from gradtrend.report.escape import escape
@@ -91,4 +91,4 @@ def _tell_failures(report: Report, format_: str, output: Path | None, debug: boo
                 f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint)
             )
         if failure.bug and debug:
-            click.echo(failure.bug, err=True)
+            tell(failure.bug)

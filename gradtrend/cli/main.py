@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,7 +15,7 @@ import click
 
 from gradtrend import __version__
 from gradtrend.cli.outcome import Exit
-from gradtrend.cli.output import complain
+from gradtrend.cli.output import complain, tell
 from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.report.escape import escape
 
@@ -61,7 +62,9 @@ class Program(click.Group):
         except click.Abort:
             return Exit.INTERRUPTED
         except click.ClickException as error:
-            error.show()
+            with StringIO() as text:
+                error.show(text)
+                tell(text.getvalue().rstrip("\n"))
             return Exit.USAGE
         except GradtrendError as error:
             lines = "\n".join(map(escape, error.message.split("\n")))
@@ -70,6 +73,9 @@ class Program(click.Group):
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 return Exit.OK  # `--help | head`
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EBADF):  # `--help > /dev/full`
+                complain(f"standard output cannot be written ({error.strerror})")
+                return Exit.USAGE
             return _bug(error, "--debug" in words)
 
 
@@ -80,7 +86,7 @@ def _command(name: str) -> click.Command:
 
 def _bug(error: Exception, debug: bool) -> int:
     if debug:
-        traceback.print_exception(error)
+        tell("".join(traceback.format_exception(error)).rstrip("\n"))
     hint = None if debug else "Run again with --debug for the traceback."
     complain(f"internal error: {type(error).__name__}: {escape(str(error))}", hint)
     return Exit.BUG

@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -21,6 +22,8 @@ _PROBE = "▁█✕…"
 
 def stdout_style() -> Style:
     """What standard output can show: colour on a terminal unless NO_COLOR is set, Unicode where it can be encoded."""
+    if sys.stdout is None:  # closed by whoever started this; `emit` says so
+        return Style()
     terminal = sys.stdout.isatty()
     columns = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns if terminal else _PIPE_WIDTH
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -36,22 +39,36 @@ def stdout_style() -> Style:
 def emit(text: str) -> None:
     """Write to standard output. A reader that has closed the pipe (`| head`) is no error.
 
-    Raises `ConfigError` where it cannot be written (a full disk).
+    Raises `ConfigError` where it cannot be written (closed, or a full disk).
     """
+    if sys.stdout is None:
+        raise ConfigError("standard output is closed")
     encoding = sys.stdout.encoding or "utf-8"
     try:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except OSError as error:
-        # The interpreter flushes once more at its end; give it something that takes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             raise ConfigError(f"standard output cannot be written ({error.strerror or error})") from None
 
 
 def complain(message: str, hint: str | None = None) -> None:
     """One line on standard error, and the hint on the next."""
-    click.echo(f"gradtrend: {message}" + (f"\n  {hint}" if hint else ""), err=True)
+    tell(f"gradtrend: {message}" + (f"\n  {hint}" if hint else ""))
+
+
+def tell(text: str) -> None:
+    """Write to standard error; where it cannot be written, nobody can be told, and the exit code has to do."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        _let_go(sys.stderr)
+
+
+def _let_go(stream: TextIO) -> None:
+    """Point a stream that cannot be written at nothing: the interpreter flushes it once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def check_writable(target: Path) -> None:
@@ -77,6 +94,8 @@ def write_whole(target: Path, text: str) -> None:
             target.write_text(text, encoding="utf-8")
         else:
             _replace(target.resolve(), text)
+    except BrokenPipeError:  # `-o /dev/stdout | head`, no error there either
+        return
     except OSError as error:
         raise _unwritable(target, error) from None
 

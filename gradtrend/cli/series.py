@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gradtrend.cli.outcome import Exit
-from gradtrend.cli.output import complain, emit, stdout_style
+from gradtrend.cli.output import complain, emit, stdout_style, tell
 from gradtrend.report.escape import escape
 from gradtrend.report.json import strict_json
 from gradtrend.report.series import log_text, log_to_dict
@@ -36,7 +36,7 @@ def series(path: str, format_: str, debug: bool, **given: Any) -> int:
     for failure in failures:
         complain(f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint))
         if failure.bug and debug:
-            click.echo(failure.bug, err=True)
+            tell(failure.bug)
     if any(failure.bug for failure in failures):
         return Exit.BUG
     return Exit.NOT_JUDGED if failures else Exit.OK
