@@ -135,7 +135,7 @@ def _each(
     failures: list[Failure] = []
     choice, read_options = Choice(options.metric, options.loss, options.lr), ReadOptions(options.run_id)
     for log in _guarded(job.name, lambda: load_runs(job, read_options, choice), failures) or ():
-        result = _guarded(log.run, lambda log=log: use(log), failures)  # type: ignore[misc]
+        result = _guarded(log.run, partial(use, log), failures)
         if result is not None:
             results.append(result)
     return results, failures

@@ -11,11 +11,10 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import SQLITE_MAGIC, Adapter, Reading, ReadOptions
 from gradtrend.ingest.text_stream import encoding_of, is_compressed
 
 _Test = Callable[[Path, bytes], bool]
-_SQLITE = b"SQLite format 3\0"
 
 
 def _adapter(name: str, module: str, possible: _Test) -> Adapter:
@@ -49,7 +48,7 @@ def _is_wandb(path: Path, head: bytes) -> bool:
 
 
 def _is_sqlite(path: Path, head: bytes) -> bool:
-    return head.startswith(_SQLITE)
+    return head.startswith(SQLITE_MAGIC)
 
 
 def _is_anything(path: Path, head: bytes) -> bool:

@@ -17,10 +17,9 @@ from gradtrend.ingest.console_scan import LineScanner
 from gradtrend.ingest.console_tables import TableReader
 from gradtrend.ingest.log_end import ending
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
-from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream
+from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream, plain_name
 from gradtrend.model.runlog import Skipped
 
-_COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 # A console log is known by its name where training has not begun within the first bytes; a text by its content alone.
 _LOG_NAME = re.compile(
     r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|^(?:log|logs|stdout|stderr|console|output|nohup)(?:\.txt)?$|[._-]log\.txt$",
@@ -33,9 +32,7 @@ _ENOUGH = 2  # lines of a file with any other name that must look like logged on
 
 def claims(path: Path, head: bytes) -> bool:
     """True for text in which lines log a loss or a gradient norm, and for a file that is named like a console log."""
-    name = PurePath(path.name.lower())
-    if name.suffix in _COMPRESSED:
-        name = PurePath(name.stem)
+    name = PurePath(plain_name(path).lower())
     if not head or _OTHER_KINDS.match(name.suffix):
         return False
     text = decoded_head(head)

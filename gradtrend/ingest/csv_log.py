@@ -6,13 +6,13 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
 from gradtrend.ingest.rows import NOT_METRICS, STEP_KEYS, Column, parse_number, series_of, whole
-from gradtrend.ingest.text_stream import decoded_head, open_log, whole_lines
+from gradtrend.ingest.text_stream import decoded_head, open_log, plain_name, whole_lines
 from gradtrend.ingest.wide_rows import WideRows
 from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
@@ -73,8 +73,7 @@ def claims(path: Path, head: bytes) -> bool:
     text = decoded_head(head)
     if not head or b"\0" in text[:4096] or text[:1] in (b"{", b"["):
         return False
-    suffixes = [s for s in path.suffixes if s.lower() not in (".gz", ".zst", ".bz2", ".xz")]
-    if (suffixes[-1].lower() if suffixes else "") not in _LOG_SUFFIXES:
+    if PurePath(plain_name(path)).suffix.lower() not in _LOG_SUFFIXES:
         return False
     lines = [line for line in text.decode("utf-8", errors="replace").splitlines() if line.strip()]
     header = _header(lines[0]) if len(lines) > 1 else None
@@ -130,7 +129,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 
 def metric_of_file(path: Path) -> str:
     """The metric that a TensorBoard download is named for: `run-.-tag-train_grad_norm.csv`, `grad_norm (1).csv`."""
-    stem = re.sub(r"\.(?:csv|json)(?:\.(?:gz|zst|bz2|xz))?$", "", path.name, flags=re.IGNORECASE)
+    stem = re.sub(r"\.(?:csv|json)$", "", plain_name(path), flags=re.IGNORECASE)
     stem = re.sub(r"\s*(?:\(\d+\)|- ?copy)$", "", stem, flags=re.IGNORECASE)
     return re.sub(r"^.*[-_.]?tag[-_]", "", stem) or stem
 

@@ -25,11 +25,11 @@ from gradtrend.ingest.rows import (
     whole,
     without_nulls,
 )
-from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream, whole_lines
+from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream, plain_name, whole_lines
 from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
 
-_NAME = re.compile(r"(?P<stem>[^.]*).*\.(?:jsonl|ndjson|jsonlines)(?:\.(?:gz|zst|bz2|xz))?$", re.IGNORECASE)
+_NAME = re.compile(r"(?P<stem>[^.]*).*\.(?:jsonl|ndjson|jsonlines)$", re.IGNORECASE)
 _LOG_STEMS = frozenset({"metrics", "log", "train_log", "train", "history"})
 
 
@@ -43,7 +43,7 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 def claims(path: Path, head: bytes) -> bool:
     """True for a file whose first full line is a JSON object of metrics, or that is named metrics.jsonl."""
-    named = _NAME.match(path.name)
+    named = _NAME.match(plain_name(path))
     lines = [line for line in decoded_head(head).splitlines() if line.strip()][:20]
     rows = [row for row in map(_row, lines) if row is not None]
     if any(_is_metrics(row) for row in rows):

@@ -29,7 +29,7 @@ def ending(path: Path) -> tuple[Note, ...]:
             return ()
         file.seek(max(0, path.stat().st_size - _END_BYTES))
         end = file.read(_END_BYTES)
-    stopped = next((m for m in reversed(list(_STOPPED.finditer(end))) if not _LOGGED.search(end[m.end() :])), None)
+    stopped = next((m for m in reversed(list(_STOPPED.finditer(end))) if not _LOGGED.search(end, m.end())), None)
     if stopped is not None:
         return (Note("stopped-on-nan", f"{path.name} ends with: {_shown(stopped.group())}"),)
     if _TRACEBACK.search(end) is None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.mlflow_runs import INT64_LIMIT, StoredRun, add_point, choose_run, reading_of
-from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading import SQLITE_MAGIC, Reading, ReadOptions
 from gradtrend.ingest.rows import Column, points_of
-from gradtrend.ingest.sqlite_file import DAMAGE, MAGIC, columns_of, connection_to, table_names
+from gradtrend.ingest.sqlite_file import DAMAGE, columns_of, connection_to, table_names
 from gradtrend.model.runlog import Skipped
 
 
@@ -20,7 +20,7 @@ def claims(path: Path, head: bytes) -> bool:
     if path.is_dir():
         return False
     named = path.suffix in (".db", ".sqlite", ".sqlite3") and "mlflow" in path.name
-    if not head.startswith(MAGIC):
+    if not head.startswith(SQLITE_MAGIC):
         return named
     try:
         with connection_to(path) as connection:

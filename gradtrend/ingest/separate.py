@@ -29,21 +29,31 @@ def separate(readings: Sequence[Reading]) -> list[list[Reading]]:
     groups: dict[tuple[str, str], list[Reading]] = {}
     for reading in readings:
         groups.setdefault((reading.format, str(reading.path.parent)), []).append(reading)
-    several = {key: parts for key, parts in groups.items() if key[0] not in _ONE_RUN_FORMATS and len(parts) > 1}
-    apart = {key: parts for key, parts in several.items() if _differ(parts)}
+    several = [key for key, parts in groups.items() if key[0] not in _ONE_RUN_FORMATS and len(parts) > 1]
+    if not several:
+        return [list(readings)]
+    norms = {key: [_norm(reading) for reading in parts] for key, parts in groups.items()}
+    apart = [key for key in several if _differ([norm for norm in norms[key] if norm is not None])]
     if not apart:
         return [list(readings)]
-    runs = [[reading] for parts in apart.values() for reading in parts if _norm(reading) is not None]
-    beside = [reading for parts in apart.values() for reading in parts if _norm(reading) is None]
-    others = [parts for key, parts in groups.items() if key not in apart]
-    runs += [parts for parts in others if any(_norm(reading) is not None for reading in parts)]
-    beside += [reading for parts in others if all(_norm(part) is None for part in parts) for reading in parts]
+    runs: list[list[Reading]] = []
+    beside: list[Reading] = []
+    for key in apart:
+        for reading, norm in zip(groups[key], norms[key], strict=True):
+            if norm is None:
+                beside.append(reading)
+            else:
+                runs.append([reading])
+    for key in (key for key in groups if key not in apart):
+        if any(norm is not None for norm in norms[key]):
+            runs.append(groups[key])
+        else:
+            beside += groups[key]
     return [[*runs[0], *beside], *runs[1:]]
 
 
-def _differ(parts: Sequence[Reading]) -> bool:
-    """Whether two of the files log the same steps with other values of the gradient norm."""
-    norms = [norm for part in parts if (norm := _norm(part)) is not None]
+def _differ(norms: Sequence[pl.DataFrame]) -> bool:
+    """Whether two files log the same steps with other values of the gradient norm."""
     return any(_other_run(a, b) for i, a in enumerate(norms) for b in norms[i + 1 :])
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from gradtrend.errors import InputError
 
-MAGIC = b"SQLite format 3\0"
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # sqlite3 decodes names and messages of a damaged file without care
 WAL_VERSION = 2  # the file format's "read version" at byte 19 in write-ahead-log mode
 WAIT_SECONDS = 2.0  # for a writer to finish its transaction

@@ -87,6 +87,11 @@ _OPENERS: tuple[tuple[bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
 )
 
 
+def plain_name(path: Path) -> str:
+    """The file's name without an ending that says only how it is compressed."""
+    return path.stem if path.suffix.lower() in (".gz", ".zst", ".bz2", ".xz") else path.name
+
+
 def is_compressed(head: bytes) -> bool:
     """Whether the first bytes are those of a compressed file that `open_log` can read."""
     return any(head.startswith(magic) for magic, _ in _OPENERS)

@@ -11,9 +11,9 @@ from typing import Any
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.mlflow_runs import StoredRun, choose_run
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, SQLITE_MAGIC, Adapter, Reading, ReadOptions
 from gradtrend.ingest.rows import Column, add_row, series_of
-from gradtrend.ingest.sqlite_file import DAMAGE, MAGIC, columns_of, connection_to, table_names
+from gradtrend.ingest.sqlite_file import DAMAGE, columns_of, connection_to, table_names
 from gradtrend.model.runlog import Skipped
 
 _NEEDED = {"run_name", "timestamp", "step", "metrics"}
@@ -21,7 +21,7 @@ _NEEDED = {"run_name", "timestamp", "step", "metrics"}
 
 def claims(path: Path, head: bytes) -> bool:
     """True for an SQLite file with Trackio's table of metrics."""
-    if not head.startswith(MAGIC):
+    if not head.startswith(SQLITE_MAGIC):
         return False
     try:
         with connection_to(path) as connection:

@@ -12,7 +12,7 @@ from gradtrend.ingest.json_text import parse, read_text, rows_from
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
 from gradtrend.ingest.rows import NOT_METRICS, Column, add_row, number, series_of, step_of, whole
-from gradtrend.ingest.text_stream import decoded_head
+from gradtrend.ingest.text_stream import decoded_head, plain_name
 from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
@@ -26,7 +26,7 @@ def claims(path: Path, head: bytes) -> bool:
     text = decoded_head(head).decode("utf-8", errors="replace").lstrip()
     if text[:1] not in ("{", "["):
         return False
-    if path.name.removesuffix(".gz") == "trainer_state.json" or '"log_history"' in text:
+    if plain_name(path) == "trainer_state.json" or '"log_history"' in text:
         return True
     if _is_json_lines(text):
         return False
