@@ -13,7 +13,8 @@ _HEAD = re.compile(
     r"(?:steps?|iterations?|iters?|timesteps|total_timesteps|num_timesteps|global_step|updates?|epochs?)\b[\s:=#|│┃\[]*(\d[\d,]*)",
     re.IGNORECASE,
 )
-_TAIL = re.compile(r"\[(?:global_)?step[=: ]\s*(\d+)(?:/\d+)?\]\s*$", re.IGNORECASE)  # OLMo: ... INFO [step=100/1000]
+# OLMo: `... INFO [step=100/1000,epoch=0]`, Composer: `[batch=100/1000]:`
+_TAIL = re.compile(r"\[(?:global_)?(?:step|batch)[=: ]\s*(\d+)(?:/\d+)?(?:,[^\]]*)?\]:?\s*$", re.IGNORECASE)
 
 
 class BlockSteps:

@@ -58,7 +58,7 @@ class TableReader:
         """Open a table if the line names columns: a step, and a loss or a gradient norm."""
         if (any(48 <= byte <= 57 for byte in raw) and b"=" in raw) or len(raw) > 4096:
             return
-        text = clean(raw)
+        text = clean(raw).lstrip("# ")  # numpy's savetxt marks its header
         separator = next((kind for kind in (_BARRED, _COMMA) if kind.search(text.strip(_EDGES))), _GAP)
         names = _cells(text, separator)
         if not 2 <= len(names) <= _MOST_COLUMNS or any(parse_number(n) is not None or ":" in n for n in names):

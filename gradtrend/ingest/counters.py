@@ -67,7 +67,7 @@ def _count_restarts(counter: Ints, total: Ints, given: npt.NDArray[np.bool_], re
 
 def by_epoch_column(series: Mapping[str, pl.DataFrame]) -> Mapping[str, pl.DataFrame]:
     """A reading's series with steps of the whole run, where rows have an `epoch` with which their step restarts."""
-    epochs = series.get("epoch")
+    epochs = next((points for metric, points in series.items() if metric.lower() == "epoch"), None)
     if epochs is None or (epochs["step"].is_sorted() and epochs["line"].is_sorted()):  # nothing restarts
         return series
     finite = epochs.filter(pl.col("value").is_finite() & pl.col("line").is_not_null())

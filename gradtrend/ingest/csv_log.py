@@ -11,7 +11,16 @@ from pathlib import Path, PurePath
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
-from gradtrend.ingest.rows import NOT_METRICS, STEP_KEYS, Column, parse_number, series_of, whole
+from gradtrend.ingest.rows import (
+    LONG_NAMES,
+    LONG_VALUES,
+    NOT_METRICS,
+    STEP_KEYS,
+    Column,
+    parse_number,
+    series_of,
+    whole,
+)
 from gradtrend.ingest.text_stream import decoded_head, open_log, plain_name, whole_lines
 from gradtrend.ingest.wide_rows import WideRows
 from gradtrend.model.runlog import Skipped
@@ -19,7 +28,6 @@ from gradtrend.model.words import Role
 
 _SEPARATORS = (",", "\t", ";")
 _TIMES = frozenset({"wall time", "wall_time", "timestamp", "_timestamp", "time"})
-_LONG_NAMES = frozenset({"metric", "key", "tag", "name", "metric_name"})  # one row a value: step, metric, value
 _EMPTY = frozenset({"", "NA", "N/A", "-", "None", "null"})  # not logged on this row; Keras writes NA
 _BOUNDS = re.compile(r"__(?:MIN|MAX|STEP)$")  # columns that Weights & Biases adds to a download
 _DECIMAL_COMMA = re.compile(r"^-?\d+,\d+$")
@@ -103,8 +111,8 @@ def _is_download(header: _Header) -> bool:
 def _long(header: _Header) -> tuple[int, int] | None:
     """The columns of a table of one row a value: (name, value); None for any other."""
     low = [name.lower() for name in header.names]
-    name = next((i for i, column in enumerate(low) if column in _LONG_NAMES), None)
-    value = next((i for i, column in enumerate(low) if column in {"value", "metric_value"}), None)
+    name = next((i for i, column in enumerate(low) if column in map(str.lower, LONG_NAMES)), None)
+    value = next((i for i, column in enumerate(low) if column in map(str.lower, LONG_VALUES)), None)
     return None if name is None or value is None or header.step is None else (name, value)
 
 

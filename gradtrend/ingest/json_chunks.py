@@ -16,7 +16,15 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from gradtrend.ingest.rows import EARLIEST_TIME, FIRST_MILLISECONDS, NOT_METRICS, STEP_KEYS, TIME_KEYS
+from gradtrend.ingest.rows import (
+    EARLIEST_TIME,
+    FIRST_MILLISECONDS,
+    LONG_NAMES,
+    LONG_VALUES,
+    NOT_METRICS,
+    STEP_KEYS,
+    TIME_KEYS,
+)
 
 # Below this the fixed costs outweigh the rows'.
 LEAST_BYTES = 16 * 1024
@@ -75,6 +83,8 @@ class ChunkReader:
         table = self._parsed(text, height, keys)
         whole = keys == height * table.width  # each row has each column: a null in the table is one in the text
         _check_texts(table, whole)
+        if any(key in table.columns for key in LONG_VALUES) and any(key in table.columns for key in LONG_NAMES):
+            raise _RefusedError  # one value a row
         if replaced:
             table = _with_nonfinite(table, replaced)
         numbers = pl.int_range(first_line, first_line + height, dtype=pl.Int64).alias("line")

@@ -102,7 +102,7 @@ def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl
         text = raw.strip(b" \t\r\0")  # zeros stand where a machine went down before it had written
         if not text:
             continue
-        row = _row(text)
+        row = _row(text) or _row(text.removesuffix(b","))  # one line of a list
         if row is None:
             cut = not chunk.endswith(b"\n") and chunk.endswith(raw)
             bad.append(Skipped("truncated" if cut else "not a JSON object", line=line))

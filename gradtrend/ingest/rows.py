@@ -13,12 +13,16 @@ import polars as pl
 STEP_KEYS = (
     "step", "global_step", "_step", "trainer/global_step", "train/global_step", "current_step", "train_step",
     "steps", "iteration", "iter", "it", "num_updates", "update", "batch", "i", "n_iter", "global_iter", "train_steps",
-    "completed_steps", "current_steps",
+    "completed_steps", "current_steps", "Step", "Iteration", "time/total_timesteps", "total_timesteps",
+    "timesteps_total", "training_iteration", "time/iterations", "Time/step", "time/batch",
 )  # fmt: skip
 EARLIEST_TIME = 1e8  # seconds, in 1973: smaller numbers count from the start of the run
 FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, so these are milliseconds, as MLflow and JavaScript write
 TIME_KEYS = ("timestamp", "_timestamp", "time", "wall_time", "_runtime")
-NOT_METRICS = frozenset({*STEP_KEYS, *TIME_KEYS, "current_epoch", "seed", "rank", "pid", "version"})
+NOT_METRICS = frozenset({*map(str.lower, STEP_KEYS), *TIME_KEYS, "current_epoch", "seed", "rank", "pid", "version"})
+# Keys of a row of one value: {"name": "loss", "value": 1.5, "step": 3}.
+LONG_NAMES = ("metric", "key", "tag", "name", "metric_name", "metricName")
+LONG_VALUES = ("value", "metric_value", "metricValue")
 # Spellings of a non-finite number in text, as C, C++, Python, Java, JavaScript and Windows print them.
 NONFINITE_WORDS = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "nan(ind)": math.nan, "-nan(ind)": math.nan,
@@ -115,8 +119,21 @@ def time_of(row: Mapping[str, Any]) -> float | None:
     return None
 
 
+def widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of one value under its metric's name; any other row as it is."""
+    value_key = next((key for key in LONG_VALUES if key in row), None)
+    if value_key is None:
+        return row
+    name = next((row[key] for key in LONG_NAMES if isinstance(row.get(key), str)), None)
+    beside = {key: leaf for key, leaf in row.items() if key != value_key and key not in LONG_NAMES}
+    if name is None or any(number(leaf) is not None for key, leaf in beside.items() if key.lower() not in NOT_METRICS):
+        return row
+    return {**beside, name: row[value_key]}
+
+
 def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> int:
     """Add one row's metrics to the columns; returns how many numbers it held."""
+    row = widened(row)
     time = time_of(row)
     held = 0
     for name, leaf in flatten(row):

@@ -1,23 +1,32 @@
-"""transformers' trainer_state.json, a bare log history, and other JSON lists of rows or columns of a training."""
+"""transformers' trainer_state.json, a bare log history, and other JSON documents of a training's rows or columns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from gradtrend.errors import EmptyLogError
-from gradtrend.ingest.json_text import parse, read_text, rows_from
+from gradtrend.ingest.json_shapes import rows_in, series_in
+from gradtrend.ingest.json_text import parse, read_text, rows_from, values_from
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.roles import name_metric
-from gradtrend.ingest.rows import NOT_METRICS, Column, add_row, number, series_of, step_of, whole
+from gradtrend.ingest.rows import NOT_METRICS, STEP_KEYS, Column, add_row, number, series_of, step_of, whole
 from gradtrend.ingest.text_stream import decoded_head, plain_name
 from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
 _HISTORY = re.compile(r'"(?:log_history|history|logs|metrics|train_log)"\s*:\s*\[')
-_KEY = re.compile(r'"([^"\\]{1,100})"\s*:\s*(?:-?[\d.]|"?-?(?:nan|inf)|null|\[\s*(?:-?[\d.]|nan|null))', re.IGNORECASE)
+_OBJECT = r'\{\s*"(?:\d+"\s*:\s*(?:-?[\d.]|nan|null)|(?:steps?|values?|x|y|timestamps)"\s*:\s*\[)'
+_NUMBERS = r"\[\s*\[?\s*(?:-?[\d.]|nan|null)"
+_KEY = re.compile(rf'"([^"\\]{{1,100}})"\s*:\s*(?:-?[\d.]|"?-?(?:nan|inf)|null|{_NUMBERS}|{_OBJECT})', re.IGNORECASE)
+# Names that stand as values: rows of one metric each, and the columns of pandas' `split`.
+_LONG_NAME = re.compile(r'"(?:metric_?name|metric|name|tag|key)"\s*:\s*"([^"\\]{1,100})"', re.IGNORECASE)
+_SPLIT = re.compile(r'"columns"\s*:\s*\[([^\]]*)\]')
+_BY_METRIC = re.compile(rf'"[^"]*(?:loss|norm)[^"]*"\s*:\s*(?:{_NUMBERS}|{_OBJECT})', re.IGNORECASE)
+_BY_STEP = re.compile(r'\{\s*"\d+"\s*:\s*\{')
+_NEXT_OBJECT = re.compile(r"\}\s*\{")
 _SUFFIXES = (".json", ".txt", ".log", "")
 
 
@@ -28,23 +37,21 @@ def claims(path: Path, head: bytes) -> bool:
         return False
     if plain_name(path) == "trainer_state.json" or '"log_history"' in text:
         return True
-    if _is_json_lines(text):
+    if _is_json_lines(text) or PurePath(plain_name(path)).suffix.lower() in (".jsonl", ".ndjson"):
         return False
-    names = set(_KEY.findall(text)[:400])
+    split = _SPLIT.search(text)
+    names = {*_KEY.findall(text)[:400], *_LONG_NAME.findall(text)[:400]}
+    names.update(re.findall(r'"([^"]*)"', split[1]) if split else ())
     if not any(name_metric(name).role in (Role.GRAD_NORM, Role.LOSS) for name in names):
         return False
     listed = text[0] == "[" and text[1:].lstrip()[:1] == "{"
-    return listed or _HISTORY.search(text) is not None or (text[0] == "{" and _has_columns(text))
+    shapes = (_HISTORY.search, _BY_METRIC.search, _BY_STEP.match, _NEXT_OBJECT.search)
+    return listed or split is not None or (text[0] == "{" and any(shape(text) for shape in shapes))
 
 
 def _is_json_lines(text: str) -> bool:
     lines = [line for line in text.splitlines()[:3] if line.strip()]
     return len(lines) > 1 and all(line.startswith("{") and line.rstrip().endswith("}") for line in lines[:-1])
-
-
-def _has_columns(text: str) -> bool:
-    """Whether a dict holds lists of numbers: `{"loss": [1.2, 1.1], "grad_norm": [...]}`."""
-    return re.search(r'"[^"]*(?:loss|norm)[^"]*"\s*:\s*\[\s*(?:-?[\d.]|NaN|null)', text, re.IGNORECASE) is not None
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
@@ -72,18 +79,18 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 
 def _columns(text: str, document: Any | None, skipped: list[Skipped]) -> dict[str, Column]:
     if document is None:
-        match = _HISTORY.search(text)
-        start = match.end() - 1 if match else text.find("[")
-        return _from_rows(rows_from(text, start, skipped) if start >= 0 else ())
-    if isinstance(document, list):
-        return _from_rows(document)
-    if not isinstance(document, dict):
-        return {}
-    for key in ("log_history", "history", "logs", "metrics", "train_log"):
-        if isinstance(document.get(key), list):
-            return _from_rows(document[key])
-    nested = document.get("history")
-    return _from_lists(nested if isinstance(nested, dict) else document)
+        return _from_rows(_rows_of_damaged(text, skipped))
+    rows = rows_in(document)
+    return _from_lists(document) if rows is None else _from_rows(rows)
+
+
+def _rows_of_damaged(text: str, skipped: list[Skipped]) -> Iterable[Any]:
+    """The rows of a text that is no JSON as a whole: a list that is cut off, or objects one after another."""
+    match = _HISTORY.search(text)
+    if match is None and _NEXT_OBJECT.search(text):
+        return values_from(text, text.find("{"), skipped)
+    start = match.end() - 1 if match else text.find("[")
+    return rows_from(text, start, skipped) if start >= 0 else ()
 
 
 def _from_rows(rows: Iterable[Any]) -> dict[str, Column]:
@@ -100,17 +107,16 @@ def _step(row: Mapping[str, Any]) -> int | None:
     return whole(row.get("epoch")) if step is None else step
 
 
-def _from_lists(document: Mapping[str, Any]) -> dict[str, Column]:
-    """A dict of equally long lists, such as a Keras history."""
-    lists = {name: values for name, values in document.items() if isinstance(values, list) and len(values) > 1}
-    steps = next(
-        (lists[key] for key in ("step", "steps", "global_step", "iteration", "iter", "epoch") if key in lists), []
-    )
+def _from_lists(document: Any) -> dict[str, Column]:
+    """Values by metric, such as a Keras history; the steps are the metric's own, or those of all."""
+    series = {name: (steps, values) for name, steps, values in series_in(document)}
+    shared = next((series[key][1] for key in (*STEP_KEYS, "epoch") if key in series), [])
     columns: dict[str, Column] = {}
-    for name, values in lists.items():
+    for name, (own, values) in series.items():
         numbers = [number(value) for value in values]
         if name.lower() in NOT_METRICS or all(value is None for value in numbers):
             continue
+        steps = shared if own is None else own
         column = columns[name] = Column()
         same = len(steps) == len(values)
         for i, value in enumerate(numbers):

@@ -81,8 +81,12 @@ def test_a_row_with_a_progress_bar_behind_it() -> None:
     assert points(text, "box_loss") == [(1, "1.5")]
 
 
-def test_indented_values_below_a_step_line() -> None:
-    text = "".join(
-        f"2026-01-01 INFO\t[step={s}/1000]\n    train/loss={s}.5\n    optim/grad_norm={s}.25\n" for s in (100, 110)
-    )
+@pytest.mark.parametrize("head", ["2026-01-01 INFO\t[step={}/1000]", "INFO [step={}/1000,epoch=0]", "[batch={}/1000]:"])
+def test_indented_values_below_a_step_line(head: str) -> None:
+    text = "".join(f"{head.format(s)}\n    train/loss={s}.5\n    optim/grad_norm={s}.25\n" for s in (100, 110))
     assert points(text, "optim/grad_norm") == [(100, "100.25"), (110, "110.25")]
+
+
+def test_numpy_s_savetxt_marks_its_header() -> None:
+    text = "# step loss grad_norm\n" + "".join(f"{i:.4e} {9 - i:.4e} {i + 0.5:.4e}\n" for i in range(5))
+    assert points(text, "grad_norm") == [(i, repr(i + 0.5)) for i in range(5)]

@@ -266,3 +266,30 @@ def test_what_is_written_is_read_back(
         written = [(step, repr(float(row[name]))) for step, row in log if name in row]
         assert points(reading, name) == written
     assert reading.skipped_count == 0
+
+
+@pytest.mark.parametrize(("name", "value"), [("name", "value"), ("tag", "value"), ("metricName", "metricValue")])
+@pytest.mark.parametrize("count", [3, 2000])
+def test_rows_of_one_value(tmp_path: Path, name: str, value: str, count: int) -> None:
+    lines = [{name: m, value: i + 0.5, "step": i} for i in range(count) for m in ("loss", "grad_norm")]
+    reading = read(tmp_path, "".join(json.dumps(line) + "\n" for line in lines))
+    assert set(reading.series) == {"loss", "grad_norm"}
+    assert points(reading) == [(i, repr(i + 0.5)) for i in range(count)]
+
+
+def test_a_row_that_has_a_name_and_a_value_among_others_is_wide(tmp_path: Path) -> None:
+    reading = read(tmp_path, '{"name": "ppo", "step": 1, "value": 0.5, "grad_norm": 2.0}\n')
+    assert set(reading.series) == {"value", "grad_norm"}
+
+
+def test_lines_of_a_list(tmp_path: Path) -> None:
+    reading = read(tmp_path, '{"step": 1, "grad_norm": 2.0},\n{"step": 2, "grad_norm": 3.0},\n')
+    assert points(reading) == [(1, "2.0"), (2, "3.0")]
+    assert reading.skipped_count == 0
+
+
+@pytest.mark.parametrize(
+    "key", ["Step", "Iteration", "training_iteration", "time/total_timesteps", "time/iterations", "timesteps_total"]
+)
+def test_other_names_of_the_step(tmp_path: Path, key: str) -> None:
+    assert points(read(tmp_path, json.dumps({key: 7, "grad_norm": 2.0}) + "\n")) == [(7, "2.0")]

@@ -105,3 +105,70 @@ def test_a_state_without_rows_is_a_clear_error(tmp_path: Path, text: str) -> Non
     path.write_text(text)
     with pytest.raises(InputError, match="no log history"):
         trainer_state.ADAPTER.read(path, ReadOptions())
+
+
+STEPS = [0, 10, 20, 30]
+LOSSES, NORMS = [4.0, 3.0, 2.0, 1.0], [1.0, 1.5, math.nan, 0.5]
+ROWS = [{"step": s, "loss": a, "grad_norm": b} for s, a, b in zip(STEPS, LOSSES, NORMS, strict=True)]
+SHAPES: dict[str, Any] = {
+    "pandas to_json": {
+        name: {str(i): row[name] for i, row in enumerate(ROWS)} for name in ("step", "loss", "grad_norm")
+    },
+    "pandas split": {
+        "columns": ["step", "loss", "grad_norm"],
+        "index": [0, 1, 2, 3],
+        "data": [list(row.values()) for row in ROWS],
+    },
+    "rows by step": {str(row["step"]): {"loss": row["loss"], "grad_norm": row["grad_norm"]} for row in ROWS},
+    "pairs": {
+        "loss": [list(pair) for pair in zip(STEPS, LOSSES, strict=True)],
+        "grad_norm": [list(pair) for pair in zip(STEPS, NORMS, strict=True)],
+    },
+    "Sacred": {
+        name: {"steps": STEPS, "timestamps": ["2026-01-01T00:00:00"] * 4, "values": values}
+        for name, values in (("loss", LOSSES), ("grad_norm", NORMS))
+    },
+    "lists under a name": {"metrics": {"loss": LOSSES, "grad_norm": NORMS}, "steps": STEPS},
+    "Comet": [
+        {"metricName": name, "metricValue": str(row[name]), "timestamp": 1_700_000_000_000, "step": row["step"]}
+        for row in ROWS
+        for name in ("loss", "grad_norm")
+    ],
+    "MLflow's own": {
+        "metrics": [
+            {"key": name, "value": row[name], "timestamp": 1_700_000_000_000, "step": row["step"]}
+            for row in ROWS
+            for name in ("loss", "grad_norm")
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_other_shapes(tmp_path: Path, shape: str, indent: int | None) -> None:
+    reading = read_text(tmp_path, json.dumps(SHAPES[shape], indent=indent), "metrics.json")
+    assert points(reading, "loss") == [(s, repr(value)) for s, value in zip(STEPS, LOSSES, strict=True)]
+    assert points(reading, "grad_norm") == [(s, repr(value)) for s, value in zip(STEPS, NORMS, strict=True)]
+
+
+def test_objects_one_after_another(tmp_path: Path) -> None:
+    text = "\n".join(json.dumps(row, indent=2) for row in ROWS)
+    assert points(read_text(tmp_path, text), "loss") == [(s, repr(v)) for s, v in zip(STEPS, LOSSES, strict=True)]
+    cut = read_text(tmp_path, text[:-5])
+    assert points(cut, "loss") == [(s, repr(v)) for s, v in zip(STEPS[:3], LOSSES[:3], strict=True)]
+    assert cut.skipped_count == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.json", '{"loss": "cross_entropy", "norm": {"0": "layer"}, "lr": 0.1}'),
+        ("results.json", '{"eval_loss": 1.5, "epoch": 3}'),
+        ("id2label.json", '{"0": {"name": "cat"}, "1": {"name": "dog"}}'),
+        ("schema.json", '{"columns": ["id", "name"], "data": [[1, "a"]]}'),
+        ("metrics.jsonl", '{"step": 0, "loss": {"0": 1.5, "1": 2.5}}'),
+    ],
+)
+def test_other_json_is_left_alone(tmp_path: Path, name: str, text: str) -> None:
+    assert not trainer_state.ADAPTER.claims(tmp_path / name, text.encode())
