@@ -43,6 +43,9 @@ def _per_epoch(counter: Ints, total: Ints) -> int:
     return int(counter.max()) + (1 if int(counter.min()) == 0 else 0)
 
 
+MOST_EPOCHS = 1e9  # more are no epochs, and times their steps no integer
+
+
 def _restarts(epoch: Ints, counter: Ints, total: Ints, redrawn: bool) -> bool:
     if (epoch == UNKNOWN).any():
         return bool(_next_epoch(counter, total, redrawn).any())
@@ -70,8 +73,8 @@ def by_epoch_column(series: Mapping[str, pl.DataFrame]) -> Mapping[str, pl.DataF
     epochs = next((points for metric, points in series.items() if metric.lower() == "epoch"), None)
     if epochs is None or (epochs["step"].is_sorted() and epochs["line"].is_sorted()):  # nothing restarts
         return series
-    finite = epochs.filter(pl.col("value").is_finite() & pl.col("line").is_not_null())
-    rows = finite.select("line", "step", epoch=pl.col("value")).drop_nulls().unique("line").sort("line")
+    usable = epochs.filter((pl.col("value").abs() < MOST_EPOCHS) & pl.col("line").is_not_null())
+    rows = usable.select("line", "step", epoch=pl.col("value")).drop_nulls().unique("line").sort("line")
     if rows.height < 2 or (rows["epoch"] % 1 != 0).any():
         return series
     unknown = np.full(rows.height, UNKNOWN, dtype=np.int64)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradtrend.ingest.counters import UNKNOWN, whole_run_steps
+from gradtrend.ingest.counters import UNKNOWN, by_epoch_column, whole_run_steps
 
 
 def steps(epoch: list[int], counter: list[int], total: list[int] | int = UNKNOWN, **options: bool) -> list[int]:
@@ -48,3 +49,9 @@ def test_any_epochs_give_back_the_running_count(epochs: int, length: int, base: 
     got = steps(epoch, counter, length if with_total else UNKNOWN, certain=with_total)
     if length > 1 or with_total:
         assert got == list(range(1, epochs * length + 1))
+
+
+def test_an_epoch_beyond_all_integers_is_none() -> None:
+    rows = [("epoch", step, value, step) for step, value in ((9, 1e300), (3, 2e300), (1, 1.0))]
+    table = pl.DataFrame(rows, schema=["metric", "step", "value", "line"], orient="row")
+    assert by_epoch_column(table).equals(table)
