@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.text_stream import open_log
+from gradtrend.ingest.text_stream import open_log, read_whole
 from gradtrend.model.runlog import Skipped
 
-LARGEST = 1 << 30  # bytes; a JSON document must be parsed as a whole, and larger ones are data, not logs
+# Bytes: a JSON document must be parsed as a whole, which may take twenty times as much memory. A million rows are
+# 200 MB.
+LARGEST = 1 << 28
 _DECODER = json.JSONDecoder()
 
 
 def read_text(path: Path) -> str:
     """The whole text of a JSON file. Raises InputError where it is too large to be a log."""
     with open_log(path) as stream:
-        data = stream.read(LARGEST + 1)
+        data = read_whole(stream, LARGEST)
     if len(data) > LARGEST:
-        raise InputError(f"{path}: larger than {LARGEST >> 30} GiB, too large for one JSON document")
+        raise InputError(f"{path}: larger than {LARGEST >> 20} MiB, too large for one JSON document")
     return data.decode("utf-8", errors="replace")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from gradtrend.errors import InputError
 from gradtrend.ingest.csv_log import metric_of_file
 from gradtrend.ingest.json_text import parse, read_text, rows_from
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, Reading, ReadOptions
 from gradtrend.ingest.rows import Column, number, series_of, whole
 from gradtrend.ingest.text_stream import decoded_head
 from gradtrend.model.runlog import Skipped
@@ -31,10 +31,13 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     skipped: list[Skipped] = []
     points = parse(text)
     column = Column()
+    bad = 0
     for i, point in enumerate(points if isinstance(points, list) else rows_from(text, text.find("["), skipped)):
         step = whole(point[1]) if isinstance(point, list) and len(point) == 3 else None
         if step is None:
-            skipped.append(Skipped(f"entry {i} is no triple of time, step and value"))
+            bad += 1
+            if bad <= MAX_SKIPPED_KEPT:
+                skipped.append(Skipped(f"entry {i} is no triple of time, step and value"))
         else:
             column.add(step, number(point[2]), number(point[0]), None)
     series = series_of({metric_of_file(path): column})
@@ -43,7 +46,14 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             f"{path}: no triple of time, step and value", "TensorBoard's JSON download is a list of these."
         )
     return (
-        Reading("tensorboard-json", path, series, digits=7, skipped=tuple(skipped[:100]), skipped_count=len(skipped)),
+        Reading(
+            "tensorboard-json",
+            path,
+            series,
+            digits=7,
+            skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
+            skipped_count=len(skipped) + max(0, bad - MAX_SKIPPED_KEPT),
+        ),
     )
 
 

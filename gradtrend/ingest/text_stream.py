@@ -19,6 +19,8 @@ CHUNK_BYTES = 4 * 1024 * 1024  # large enough that the work a chunk costs in Pyt
 LONGEST_LINE = 16 * 1024 * 1024  # a logged line is a few kB; longer ones are dumps that need not fit in memory
 _UTF8_BOM = codecs.BOM_UTF8
 _CUT = "the compressed file ends early or is damaged"
+_ALWAYS_EXPANDED = 16 * 1024 * 1024  # bytes; beyond them, a file that has grown more than this many times is no log
+_MOST_GROWTH = 200  # logs shrink to a tenth or a thirtieth
 
 
 class _Decoded(io.RawIOBase):
@@ -49,15 +51,31 @@ class _Decoded(io.RawIOBase):
         super().close()
 
 
+class _Counted:
+    """What a decompressor reads from, with the bytes that it took."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._source.read(size)
+        self.count += len(piece)
+        return piece
+
+
 class _Decompressed(io.RawIOBase):
     """What a decompressor gives, piece by piece: an error at the damage does not take along what came before it.
 
+    A file that grows out of all proportion is damaged too: a few bytes must not keep anybody busy for hours.
     Closes the file below as well: the decompressors leave it open.
     """
 
-    def __init__(self, decompressor: BinaryIO, source: BinaryIO) -> None:
-        self._decompressor = cast(io.BufferedReader, decompressor)
+    def __init__(self, opener: Callable[[BinaryIO], BinaryIO], source: BinaryIO) -> None:
+        self._counted = _Counted(source)
+        self._decompressor = cast(io.BufferedReader, opener(cast(BinaryIO, self._counted)))
         self._source = source
+        self._given = 0
 
     def readable(self) -> bool:
         return True
@@ -65,6 +83,9 @@ class _Decompressed(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         piece = self._decompressor.read1(len(buffer))
         buffer[: len(piece)] = piece
+        self._given += len(piece)
+        if self._given > _ALWAYS_EXPANDED and self._given > _MOST_GROWTH * self._counted.count:
+            raise EOFError(f"it holds more than {_MOST_GROWTH} times its size")
         return len(piece)
 
     def close(self) -> None:
@@ -114,7 +135,7 @@ def open_stream(source: BinaryIO) -> BinaryIO:
     buffered = source if isinstance(source, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, source))
     for magic, opener in _OPENERS:
         if buffered.peek(8).startswith(magic):
-            buffered = io.BufferedReader(_Decompressed(opener(buffered), buffered))
+            buffered = io.BufferedReader(_Decompressed(opener, buffered))
             break
     try:
         head = buffered.peek(512)
@@ -187,6 +208,19 @@ def whole_lines(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[tuple[int,
         rest = block[cut:]
     if rest:
         yield line, rest
+
+
+def read_whole(stream: BinaryIO, most: int) -> bytes:
+    """All bytes of a log, of a damaged compressed one those before the damage; at most `most` and one more."""
+    pieces: list[bytes] = []
+    left = most + 1
+    try:
+        while left and (piece := cast(io.BufferedReader, stream).read1(min(left, CHUNK_BYTES))):
+            pieces.append(piece)
+            left -= len(piece)
+    except _damage():
+        pass  # what follows is missing, as after a cut: the reader says so
+    return b"".join(pieces)
 
 
 def _read(stream: BinaryIO, skipped: list[Skipped]) -> bytes:

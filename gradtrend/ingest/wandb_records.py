@@ -10,10 +10,12 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from gradtrend.ingest.text_stream import open_log
+from gradtrend.errors import InputError
+from gradtrend.ingest.text_stream import open_log, read_whole
 from gradtrend.model.runlog import Skipped
 
 MAGIC = b":W&B"
+LARGEST = 1 << 30  # bytes
 _FILE_HEADER = 7  # magic, two bytes of identity, a version
 _BLOCK = 32 * 1024
 _CHUNK = struct.Struct("<IHB")
@@ -23,7 +25,9 @@ _WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 def records(path: Path, skipped: list[Skipped]) -> Iterator[bytes]:
     """The records in order. Where a block is damaged the rest of it is passed over, and `skipped` says so."""
     with open_log(path) as stream:
-        data = stream.read()
+        data = read_whole(stream, LARGEST)
+    if len(data) > LARGEST:
+        raise InputError(f"{path}: larger than {LARGEST >> 30} GiB, too large for one run")
     position = _FILE_HEADER
     parts: list[bytes] = []
     while position < len(data):
@@ -43,7 +47,9 @@ def records(path: Path, skipped: list[Skipped]) -> Iterator[bytes]:
             continue
         kind, content = chunk
         position += _CHUNK.size + len(content)
-        parts = [content] if kind in (_WHOLE, _FIRST) else [*parts, content]
+        if kind in (_WHOLE, _FIRST):
+            parts = []
+        parts.append(content)
         if kind in (_WHOLE, _LAST):
             yield b"".join(parts)
             parts = []

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
 from gradtrend.ingest import text_stream
-from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream, whole_lines
+from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream, read_whole, whole_lines
 from gradtrend.model.runlog import Skipped
 
 TEXT = "".join(f"step {i} loss 0.{i} grad_norm 1.{i}\n" for i in range(5000))
@@ -124,3 +124,26 @@ def test_standard_input_need_not_be_seekable() -> None:
             return len(piece)
 
     assert open_stream(Pipe()).read() in (b"step 1\n", gzip.compress(b"step 1\n"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
+def test_a_file_that_grows_out_of_all_proportion_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setattr(text_stream, "_ALWAYS_EXPANDED", 1 << 20)
+    path = tmp_path / "train.log"
+    path.write_bytes(pack(b"a\n" * (8 << 20)))
+    skipped: list[Skipped] = []
+    with open_log(path) as stream:
+        given = sum(len(chunk) for _, chunk in whole_lines(stream, skipped))
+    assert given < 12 << 20
+    assert "times its size" in skipped[-1].reason
+
+
+def test_what_stands_before_the_damage_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "history.json.gz"
+    path.write_bytes(gzip.compress(b"0123456789" * 1000)[:-6])
+    with open_log(path) as stream:
+        assert read_whole(stream, 1 << 20) == b"0123456789" * 1000
+    with open_log(path) as stream:
+        assert len(read_whole(stream, 99)) == 100

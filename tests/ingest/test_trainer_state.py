@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -172,3 +173,12 @@ def test_objects_one_after_another(tmp_path: Path) -> None:
 )
 def test_other_json_is_left_alone(tmp_path: Path, name: str, text: str) -> None:
     assert not trainer_state.ADAPTER.claims(tmp_path / name, text.encode())
+
+
+@pytest.mark.parametrize("cut", [9, 40])
+def test_a_damaged_compressed_state_gives_the_rows_before_the_damage(tmp_path: Path, cut: int) -> None:
+    rows = [{"step": i, "loss": 1.5 + i % 7, "grad_norm": 2.5} for i in range(500)]
+    path = tmp_path / "trainer_state.json.gz"
+    path.write_bytes(gzip.compress(json.dumps({"log_history": rows}).encode())[:-cut])
+    (reading,) = trainer_state.read(path, ReadOptions())
+    assert long_table(reading).height > 500
