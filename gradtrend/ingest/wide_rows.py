@@ -18,6 +18,8 @@ Mask = npt.NDArray[np.bool_]
 
 _DENSE = 0.5  # share of rows that are filled, or of filled ones whose next is, too: row after row, not every tenth
 
+_MOST_CELLS = 300_000_000  # compared with one another, in half a second
+
 
 class WideRows:
     """A table of metrics while it is read; None stands for a cell without a number."""
@@ -51,8 +53,9 @@ class WideRows:
         """The logged points of each metric, NaN where an empty cell stands for it."""
         filled = np.array([[cell is not None for cell in column] for column in self._cells], dtype=bool)
         result: dict[str, Column] = {}
+        missing = _missing(filled)
         for i, name in enumerate(self._names):
-            undefined = undefined_cells(filled, i) & np.array(self._empty[i], dtype=bool)
+            undefined = missing[filled[i].tobytes()] & np.array(self._empty[i], dtype=bool)
             points = Column()
             for row in np.flatnonzero(filled[i] | undefined):
                 value = float("nan") if undefined[row] else self._cells[i][row]
@@ -60,6 +63,14 @@ class WideRows:
             if points.values:
                 result[name] = points
         return result
+
+
+def _missing(filled: Mask) -> dict[bytes, Mask]:
+    """`undefined_cells` of every pattern of filled cells: the thousands of columns of a table have a handful."""
+    patterns = np.array(list({row.tobytes(): row for row in filled}.values()), dtype=bool)
+    if patterns.size * len(patterns) > _MOST_CELLS:  # a table that no logger writes
+        return {row.tobytes(): np.zeros_like(row) for row in patterns}
+    return {row.tobytes(): undefined_cells(patterns, i) for i, row in enumerate(patterns)}
 
 
 def undefined_cells(filled: Mask, column: int) -> Mask:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
-from gradtrend.ingest import csv_log
+from gradtrend.ingest import csv_log, wide_rows
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.wide_rows import undefined_cells
 from tests.ingest.long_table import long_table
@@ -156,3 +156,17 @@ def test_a_table_without_rows_is_a_clear_error(tmp_path: Path) -> None:
     path.write_text("\n\n")
     with pytest.raises(InputError, match="no header"):
         csv_log.ADAPTER.read(path, ReadOptions())
+
+
+def test_columns_filled_alike_are_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    real = wide_rows.undefined_cells
+    monkeypatch.setattr(wide_rows, "undefined_cells", lambda filled, i: calls.append(i) or real(filled, i))
+    names = [f"c{i}" for i in range(500)]
+    lines = [",".join(["step", "grad_norm", *names])]
+    lines += [",".join([str(row), "1.5", *(["1", ""][row % 2] for _ in names)]) for row in range(20)]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join(lines))
+    (reading,) = csv_log.read(path, ReadOptions())
+    assert reading.table.filter(pl.col("metric") == "grad_norm").height == 20
+    assert len(calls) == 2
