@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ _NEVER = re.compile(
     r"|zip|whl|parquet|arrow|tfrecord|lock|toml|ya?ml|pkl|pdf|sh|cfg|ini)$",
     re.IGNORECASE,
 )
+_MAX_VISITS = 10  # of one folder by several links: `latest`, `best` and the like
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "mlartifacts", "artifacts"})
 # Folders that loggers and trainers make inside one run.
 _CONTAINER = re.compile(
@@ -35,6 +37,9 @@ _CONTAINER = re.compile(
 
 # `SummaryWriter.add_hparams` makes a folder named by the time.
 _HPARAMS_FOLDER = re.compile(r"^\d{9,}(?:\.\d+)?$")
+
+
+_Folder = tuple[int, int]  # device and inode
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
         adapter = _folder_adapter(root, source)
         if adapter is not None:
             return (RunFiles(path, root, (LogFile(root, adapter),)),)
-        tree = _walk(root, source, 0, set())
+        tree = _walk(root, source, 0, set(), Counter())
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}", "Check the permissions of the path.") from error
     return tuple(_named(path, root, run) for run in _group(tree)) or (RunFiles(path, root, ()),)
@@ -141,8 +146,12 @@ def _named(path: str, root: Path, tree: _Tree) -> RunFiles:
     return RunFiles(name, tree.folder, tuple(sorted(tree.all_logs(), key=lambda log: str(log.path))))
 
 
-def _walk(folder: Path, source: str, depth: int, seen: set[tuple[int, int]]) -> _Tree:
-    """The tree of logs under a folder. Unreadable sub-folders and files are passed over, symlink loops cut."""
+def _walk(folder: Path, source: str, depth: int, seen: set[_Folder], visits: Counter[_Folder]) -> _Tree:
+    """The tree of logs under a folder. Unreadable sub-folders and files are passed over, symlink loops cut.
+
+    `seen` are the folders above this one, `visits` counts how often each was walked: a dozen folders that link to one
+    another have millions of paths.
+    """
     logs: list[LogFile] = []
     children: list[_Tree] = []
     status = folder.stat()
@@ -150,7 +159,7 @@ def _walk(folder: Path, source: str, depth: int, seen: set[tuple[int, int]]) -> 
     for entry in sorted(folder.iterdir()):
         try:
             if entry.is_dir():
-                child = _walk_child(entry, source, depth, seen)
+                child = _walk_child(entry, source, depth, seen, visits)
                 if isinstance(child, LogFile):
                     logs.append(child)
                 elif child is not None:
@@ -162,16 +171,20 @@ def _walk(folder: Path, source: str, depth: int, seen: set[tuple[int, int]]) -> 
     return _Tree(folder, tuple(logs), (folder / "debug").is_dir(), tuple(children))
 
 
-def _walk_child(entry: Path, source: str, depth: int, seen: set[tuple[int, int]]) -> _Tree | LogFile | None:
+def _walk_child(
+    entry: Path, source: str, depth: int, seen: set[_Folder], visits: Counter[_Folder]
+) -> _Tree | LogFile | None:
     if entry.name.startswith(".") or entry.name in _SKIPPED_FOLDERS or depth >= _MAX_DEPTH:
         return None
     status = entry.stat()
-    if (status.st_dev, status.st_ino) in seen:
+    place = (status.st_dev, status.st_ino)
+    if place in seen or visits[place] >= _MAX_VISITS:
         return None
+    visits[place] += 1
     adapter = _folder_adapter(entry, source)
     if adapter is not None:
         return LogFile(entry, adapter)
-    tree = _walk(entry, source, depth + 1, seen)
+    tree = _walk(entry, source, depth + 1, seen, visits)
     return tree if tree.logs or tree.children or tree.has_debug else None
 
 

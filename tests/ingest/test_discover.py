@@ -249,3 +249,14 @@ def test_pipes_and_sockets_in_a_folder_are_passed_over(tmp_path: Path, monkeypat
         assert found(tmp_path / "run") == {".": ["metrics.jsonl"]}
         with pytest.raises(InputError, match="neither a file nor a folder"):
             find_runs("run/x.log")
+
+
+def test_folders_that_all_link_to_one_another_end(tmp_path: Path) -> None:
+    make(tmp_path, "d0/metrics.jsonl")
+    for i in range(12):
+        (tmp_path / f"d{i}").mkdir(exist_ok=True)
+        for j in range(12):
+            (tmp_path / f"d{i}" / f"to{j}").symlink_to(f"../d{j}")
+    began = time.monotonic()
+    assert find_runs(str(tmp_path))
+    assert time.monotonic() - began < 10
