@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.ingest.counters import UNKNOWN, by_epoch_column, whole_run_steps
+from gradtrend.ingest.reading import POINTS_SCHEMA
 
 
 def steps(epoch: list[int], counter: list[int], total: list[int] | int = UNKNOWN, **options: bool) -> list[int]:
@@ -51,7 +55,22 @@ def test_any_epochs_give_back_the_running_count(epochs: int, length: int, base: 
         assert got == list(range(1, epochs * length + 1))
 
 
+def points(rows: Sequence[tuple[int, float]]) -> pl.DataFrame:
+    """Points of (step, value), a line each."""
+    table = [(step, value, None, line) for line, (step, value) in enumerate(rows, 1)]
+    return pl.DataFrame(table, schema=POINTS_SCHEMA, orient="row")
+
+
 def test_an_epoch_beyond_all_integers_is_none() -> None:
-    rows = [("epoch", step, value, step) for step, value in ((9, 1e300), (3, 2e300), (1, 1.0))]
-    table = pl.DataFrame(rows, schema=["metric", "step", "value", "line"], orient="row")
-    assert by_epoch_column(table).equals(table)
+    series = {"epoch": points([(9, 1e300), (3, 2e300), (1, 1.0)])}
+    assert by_epoch_column(series) == series
+
+
+@pytest.mark.parametrize("name", ["epoch", "Epoch"])
+def test_steps_that_restart_with_an_epoch_beside_them_are_added_up(name: str) -> None:
+    counter = [0, 1, 2, 0, 1, 2]
+    epochs = points(list(zip(counter, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0], strict=True)))
+    norms = points([(step, 1.5) for step in counter])
+    renumbered = by_epoch_column({name: epochs, "grad_norm": norms})
+    assert renumbered["grad_norm"]["step"].to_list() == [0, 1, 2, 3, 4, 5]
+    assert renumbered["grad_norm"].schema == POINTS_SCHEMA
