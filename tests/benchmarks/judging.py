@@ -48,8 +48,8 @@ def _rows(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> pl.DataFrame:
     rows = pl.DataFrame({"step": steps, "value": values})
-    named = (pl.lit(metric).alias("series"), pl.lit(role.value).alias("role"), pl.lit(layer, pl.String).alias("layer"))
-    return rows.with_columns(*named)
+    names = {"series": metric, "role": role.value, "layer": layer}  # as categories, as reading gives them
+    return rows.with_columns(pl.lit(name, pl.String).cast(pl.Categorical).alias(key) for key, name in names.items())
 
 
 def seconds(log: RunLog) -> float:
