@@ -63,8 +63,9 @@ def series_of(log: RunLog) -> tuple[Series, ...]:
         table = pl.concat(table.partition_by("series", maintain_order=True))
         starts = _starts(table)
     heads = table[starts, ["series", "role", "layer"]].iter_rows()
+    points = table.select("step", "value")
     return tuple(
-        _series(str(metric), Role(role), layer, table.slice(start, stop - start))
+        _series(str(metric), Role(role), layer, points.slice(start, stop - start))
         for (metric, role, layer), (start, stop) in zip(heads, pairwise([*starts, len(table)]), strict=True)
         if role != Role.OTHER.value
     )
