@@ -34,27 +34,18 @@ def parse(text: str) -> Any | None:
         return None
 
 
-def values_from(text: str, start: int, skipped: list[Skipped]) -> Iterator[Any]:
-    """The values that stand one after another from `start` on, up to where the text breaks off."""
-    position = start
-    while position < len(text):
-        try:
-            value, position = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            skipped.append(Skipped("the file is cut off or damaged here", line=text.count("\n", 0, position) + 1))
-            return
-        yield value
-        while position < len(text) and text[position] in " \t\r\n,":
-            position += 1
-
-
 def rows_from(text: str, start: int, skipped: list[Skipped]) -> Iterator[Any]:
     """The elements of the list that begins at `start`, up to where the text breaks off; that is added to `skipped`."""
-    position = start + 1
+    return values_from(text, start + 1, skipped, end="]")
+
+
+def values_from(text: str, start: int, skipped: list[Skipped], end: str = "") -> Iterator[Any]:
+    """The values one after another from `start` to the character `end` (of the text, by default), as `rows_from`."""
+    position = start
     while True:
         while position < len(text) and text[position] in " \t\r\n,":
             position += 1
-        if position < len(text) and text[position] == "]":
+        if text[position : position + 1] == end:
             return
         try:
             value, position = _DECODER.raw_decode(text, position)
