@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-# A new process has loaded what it needs after about half a second of its core.
+# A new process has loaded what it needs after about half a second of its core: with this much to do two are faster.
 LEAST_SECONDS = 1.5
 MOST_PROCESSES = 16  # each takes 100 MB, and one disk feeds them all
 
@@ -29,36 +30,51 @@ def available_processes() -> int:
 def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, processes: int) -> list[_R]:
     """`work` of each item, in the order of the items, on so many processes where `seconds` of it in all pay for them.
 
-    `work`, items and results must be picklable. This process takes a share itself, and that of any other that ends
-    without results: killed by the system for its memory, or by an error, which is raised here.
+    `work`, items and results must be picklable. This process takes a share itself, and that of any other that cannot be
+    started or ends without results: killed by the system for its memory, or by an error, which is raised here.
     """
     count = min(processes, len(items)) if seconds >= LEAST_SECONDS else 1
     shares = [items[first::count] for first in range(count)]
     waiting = [_start(work, share) for share in shares[1:]]
     done = [[work(item) for item in share] for share in shares[:1]]
     for connection, share in zip(waiting, shares[1:], strict=True):
-        results: list[_R] | None = _received(connection)
+        results: list[_R] | None = None if connection is None else _received(connection)
         done.append([work(item) for item in share] if results is None else results)
     return [done[place % count][place // count] for place in range(len(items))]
 
 
-def _start(work: Callable[[_T], _R], items: Sequence[_T]) -> Connection:
-    """Start a process that does a share; its results, or the end of the stream, will come through the connection."""
+def _start(work: Callable[[_T], _R], items: Sequence[_T]) -> Connection | None:
+    """Start a process that does a share; its results, or the end of the stream, will come through the connection.
+
+    None where this process may have no more processes or files.
+    """
     from multiprocessing import get_context
 
     context = get_context("spawn")  # not forked: polars has threads, and a fork copies their locks without them
-    receiving, sending = context.Pipe(duplex=False)
+    try:
+        receiving, sending = context.Pipe(duplex=False)
+    except OSError:
+        return None
     # Pickled here, so that the new process loads what the work needs only after it has set itself up.
     process = context.Process(target=_do_share, args=(sending, pickle.dumps((work, items))), daemon=True)
-    with _deaf_to_ctrl_c():
-        process.start()
-    sending.close()  # the only other end is now the process's: when it dies, the stream ends
+    with sending:  # and then the only other end is the process's: when it dies, the stream ends
+        try:
+            with _deaf_to_ctrl_c():
+                process.start()
+        except (OSError, AssertionError):  # the second in a process that may not have others
+            receiving.close()
+            return None
+        except RuntimeError:  # a script without `__main__` guard, which such a process runs again
+            raise SystemExit from None
     return receiving
 
 
 @contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
     """Ignore SIGINT. What is started inherits that for good: this process takes the others along when it ends."""
+    if threading.current_thread() is not threading.main_thread():  # which alone may set it
+        yield
+        return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -77,6 +93,14 @@ def _received(connection: Connection) -> list[_R] | None:
 def _do_share(connection: Connection, job: bytes) -> None:
     """What a new process does, in one thread, for the others' cores are taken."""
     os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is loaded, which the first piece of work does
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    results = []
     with connection, suppress(Exception):  # the parent meets the same error, and says it
         work, items = pickle.loads(job)
-        connection.send([work(item) for item in items])
+        for item in items:
+            if parent is not None and not parent.is_alive():  # ended by a signal, which leaves it no time to end others
+                return
+            results.append(work(item))
+        connection.send(results)

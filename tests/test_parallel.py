@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +19,8 @@ import pytest
 from gradtrend import parallel
 from gradtrend.pipeline import AnalyzeOptions, analyze_paths
 
-RUNS = Path(__file__).parents[1] / "fixtures/runs/lightly"
+ROOT = Path(__file__).parents[1]
+RUNS = ROOT / "fixtures/runs/lightly"
 MUCH = parallel.LEAST_SECONDS
 
 
@@ -30,6 +33,15 @@ def killed_once(flag: Path, item: int) -> int:
     if item == 5 and not flag.exists() and multiprocessing.parent_process() is not None:
         flag.touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
+def fails_never(item: int) -> int:
+    return item
+
+
+def slow(item: int) -> int:
+    time.sleep(0.02)
     return item
 
 
@@ -62,6 +74,45 @@ def test_the_work_of_a_killed_process_is_done_all_the_same(tmp_path: Path) -> No
 def test_an_error_is_raised() -> None:
     with pytest.raises(ValueError, match="7"):
         parallel.in_order(fails, range(40), MUCH, 2)
+
+
+def no_process(process: object) -> None:
+    raise BlockingIOError("no more processes")
+
+
+def test_without_more_processes_this_one_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", no_process)
+    done = parallel.in_order(process_of, range(40), MUCH, 3)
+    assert done == [(item, os.getpid()) for item in range(40)]
+
+
+def test_in_another_thread() -> None:
+    done: list[int] = []
+    thread = threading.Thread(target=lambda: done.extend(parallel.in_order(fails_never, range(40), MUCH, 2)))
+    thread.start()
+    thread.join(60)
+    assert done == list(range(40))
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="sees in /proc what the processes do")
+def test_processes_end_with_the_one_that_started_them() -> None:
+    code = f"from tests.test_parallel import *; parallel.in_order(slow, range(10_000), {MUCH}, 2)"
+    call = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, start_new_session=True)
+    assert until(lambda: len(group_of(call.pid)) > 2)  # one more keeps track of what is shared
+    call.terminate()
+    call.wait(60)
+    assert until(lambda: not alive(call.pid))
+
+
+def test_a_script_without_a_guard_reports_once(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from gradtrend import parallel\nfrom gradtrend.cli import main\nparallel.LEAST_SECONDS = 0\n"
+        f"main(['analyze', {str(RUNS)!r}, '--format', 'json', '--exit-zero'])\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, timeout=60)
+    assert len(json.loads(done.stdout)["runs"]) == len(list(RUNS.iterdir()))
+    assert done.stderr == ""
 
 
 def test_reports_and_failures_do_not_depend_on_the_processes(
@@ -100,6 +151,12 @@ def until(holds: Callable[[], bool]) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def group_of(group: int) -> list[int]:
+    """The processes of a group."""
+    stats = [path.read_text().rsplit(")", 1)[1].split() for path in Path("/proc").glob("[0-9]*/stat")]
+    return [int(fields[2]) for fields in stats if int(fields[2]) == group]
 
 
 def alive(group: int) -> bool:

@@ -16,6 +16,7 @@ from gradtrend.ingest.console_grammar import value_of
 from gradtrend.ingest.console_line import ConsoleLine
 from gradtrend.ingest.console_plan import says
 from gradtrend.ingest.counters import UNKNOWN, Ints, whole_run_steps
+from gradtrend.ingest.rows import INT64_LIMIT
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
 
@@ -86,7 +87,7 @@ class ConsoleRows:
             self._halve()
         self.line.append(number)
         for counts, count in ((self.epoch, epoch), (self.counter, counter), (self.total, total)):
-            counts.append(count if abs(count) < 2**63 else UNKNOWN)
+            counts.append(count if abs(count) < INT64_LIMIT else UNKNOWN)
         self.rank.append(rank)
         self.bar.append(bar)
         return len(self.line) - 1

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+_MOST_EPOCHS = 1e9  # more are no epochs, and times their steps no integer
 UNKNOWN = -1  # stands for "not given" in the integer arrays below
 
 Ints = npt.NDArray[np.int64]
@@ -43,9 +44,6 @@ def _per_epoch(counter: Ints, total: Ints) -> int:
     return int(counter.max()) + (1 if int(counter.min()) == 0 else 0)
 
 
-MOST_EPOCHS = 1e9  # more are no epochs, and times their steps no integer
-
-
 def _restarts(epoch: Ints, counter: Ints, total: Ints, redrawn: bool) -> bool:
     if (epoch == UNKNOWN).any():
         return bool(_next_epoch(counter, total, redrawn).any())
@@ -70,10 +68,10 @@ def _count_restarts(counter: Ints, total: Ints, given: npt.NDArray[np.bool_], re
 
 def by_epoch_column(series: Mapping[str, pl.DataFrame]) -> Mapping[str, pl.DataFrame]:
     """A reading's series with steps of the whole run, where rows have an `epoch` with which their step restarts."""
-    epochs = next((points for metric, points in series.items() if metric.lower() == "epoch"), None)
+    epochs = series.get("epoch", next((points for metric, points in series.items() if metric.lower() == "epoch"), None))
     if epochs is None or (epochs["step"].is_sorted() and epochs["line"].is_sorted()):  # nothing restarts
         return series
-    usable = epochs.filter((pl.col("value").abs() < MOST_EPOCHS) & pl.col("line").is_not_null())
+    usable = epochs.filter((pl.col("value").abs() < _MOST_EPOCHS) & pl.col("line").is_not_null())
     rows = usable.select("line", "step", epoch=pl.col("value")).drop_nulls().unique("line").sort("line")
     if rows.height < 2 or (rows["epoch"] % 1 != 0).any():
         return series

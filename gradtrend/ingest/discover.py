@@ -178,7 +178,7 @@ def _walk_child(
         return None
     status = entry.stat()
     place = (status.st_dev, status.st_ino)
-    if place in seen or visits[place] >= _MAX_VISITS:
+    if place in seen or (entry.is_symlink() and visits[place] >= _MAX_VISITS):
         return None
     visits[place] += 1
     adapter = _folder_adapter(entry, source)

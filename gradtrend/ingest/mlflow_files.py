@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.mlflow_runs import INT64_LIMIT, SQL_INFINITY, StoredRun, add_point, choose_run, reading_of
+from gradtrend.ingest.mlflow_runs import SQL_INFINITY, StoredRun, add_point, choose_run, reading_of
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.regular_file import read_regular
-from gradtrend.ingest.rows import Column, points_of
+from gradtrend.ingest.rows import INT64_LIMIT, Column, points_of
 from gradtrend.model.runlog import Note, Skipped
 
 META = "meta.yaml"

@@ -93,10 +93,6 @@ def listed(runs: Sequence[StoredRun]) -> str:
     return "; ".join(str(run) for run in runs[:MAX_RUNS_LISTED]) + (f"; and {more} more" if more > 0 else "")
 
 
-# Steps and times are 64-bit integers; sqlite and text files can hold larger ones.
-INT64_LIMIT = 1 << 63
-
-
 def restored(value: float) -> float:
     """Return a value with MLflow's stand-in for infinity turned back."""
     return math.copysign(math.inf, value) if abs(value) >= SQL_INFINITY else value

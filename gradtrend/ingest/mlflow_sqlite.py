@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.mlflow_runs import INT64_LIMIT, StoredRun, add_point, choose_run, reading_of
+from gradtrend.ingest.mlflow_runs import StoredRun, add_point, choose_run, reading_of
 from gradtrend.ingest.reading import SQLITE_MAGIC, Reading, ReadOptions
-from gradtrend.ingest.rows import Column, points_of
+from gradtrend.ingest.rows import INT64_LIMIT, Column, points_of
 from gradtrend.ingest.sqlite_file import DAMAGE, columns_of, connection_to, table_names
 from gradtrend.model.runlog import Skipped
 

@@ -12,7 +12,7 @@ from gradtrend.model.runlog import Note, Settings, Skipped
 
 # One row a logged value, in the order logged. `step` is null where the log gives none (load then numbers the rows).
 POINTS_SCHEMA = pl.Schema({"step": pl.Int64, "value": pl.Float64, "time": pl.Float64, "line": pl.Int64})
-SQLITE_MAGIC = b"SQLite format 3\0"
+SQLITE_MAGIC = b"SQLite format 3\0"  # here, since a test for it must not load sqlite3
 MAX_SKIPPED_KEPT = 100  # the report lists the first 100 and a count
 
 

@@ -14,15 +14,18 @@ STEP_KEYS = (
     "step", "global_step", "_step", "trainer/global_step", "train/global_step", "current_step", "train_step",
     "steps", "iteration", "iter", "it", "num_updates", "update", "batch", "i", "n_iter", "global_iter", "train_steps",
     "completed_steps", "current_steps", "Step", "Iteration", "time/total_timesteps", "total_timesteps",
-    "timesteps_total", "training_iteration", "time/iterations", "Time/step", "time/batch",
+    "timesteps_total", "training_iteration", "time/iterations",
 )  # fmt: skip
+INT64_LIMIT = 1 << 63  # steps and times are 64-bit integers; text, JSON and SQLite can hold larger ones
 EARLIEST_TIME = 1e8  # seconds, in 1973: smaller numbers count from the start of the run
 FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, so these are milliseconds, as MLflow and JavaScript write
 TIME_KEYS = ("timestamp", "_timestamp", "time", "wall_time", "_runtime")
 NOT_METRICS = frozenset({*map(str.lower, STEP_KEYS), *TIME_KEYS, "current_epoch", "seed", "rank", "pid", "version"})
-# Keys of a row of one value: {"name": "loss", "value": 1.5, "step": 3}.
-LONG_NAMES = ("metric", "key", "tag", "name", "metric_name", "metricName")
+# Keys of a row of one value: {"name": "loss", "value": 1.5, "step": 3}; what tells rows of one name apart.
+LONG_NAMES = ("metric", "metric_name", "metricName", "name", "key", "tag")
 LONG_VALUES = ("value", "metric_value", "metricValue")
+_PARTS = ("split", "phase", "stage", "mode", "subset", "tag")
+_NO_VALUES = NOT_METRICS | {"epoch"}  # beside the value of a row of one
 # Spellings of a non-finite number in text, as C, C++, Python, Java, JavaScript and Windows print them.
 NONFINITE_WORDS = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "nan(ind)": math.nan, "-nan(ind)": math.nan,
@@ -82,7 +85,7 @@ def parse_number(text: str) -> float | None:
 def whole(value: Any) -> int | None:
     """A step counter as int: 12, 12.0 and "12"; None for anything that is not a whole number within 64 bits."""
     as_float = number(value)
-    if as_float is None or not math.isfinite(as_float) or as_float != int(as_float) or abs(as_float) >= 2**63:
+    if as_float is None or not math.isfinite(as_float) or as_float != int(as_float) or abs(as_float) >= INT64_LIMIT:
         return None
     return int(value) if isinstance(value, int) else int(as_float)
 
@@ -120,15 +123,16 @@ def time_of(row: Mapping[str, Any]) -> float | None:
 
 
 def widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row of one value under its metric's name; any other row as it is."""
+    """A row of one value under its metric's name, `val/loss` where a split is named; any other row as it is."""
     value_key = next((key for key in LONG_VALUES if key in row), None)
-    if value_key is None:
+    name_key = next((key for key in LONG_NAMES if isinstance(row.get(key), str)), None)
+    if value_key is None or name_key is None:
         return row
-    name = next((row[key] for key in LONG_NAMES if isinstance(row.get(key), str)), None)
-    beside = {key: leaf for key, leaf in row.items() if key != value_key and key not in LONG_NAMES}
-    if name is None or any(number(leaf) is not None for key, leaf in beside.items() if key.lower() not in NOT_METRICS):
+    counters = {key: leaf for key, leaf in row.items() if key.lower() in _NO_VALUES}
+    if any(number(leaf) is not None for key, leaf in row.items() if key != value_key and key not in counters):
         return row
-    return {**beside, name: row[value_key]}
+    parts = [row[key] for key in _PARTS if key != name_key and isinstance(row.get(key), str)]
+    return {**counters, "/".join((*parts, row[name_key])): row[value_key]}
 
 
 def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> int:

@@ -19,8 +19,10 @@ CHUNK_BYTES = 4 * 1024 * 1024  # large enough that the work a chunk costs in Pyt
 LONGEST_LINE = 16 * 1024 * 1024  # a logged line is a few kB; longer ones are dumps that need not fit in memory
 _UTF8_BOM = codecs.BOM_UTF8
 _CUT = "the compressed file ends early or is damaged"
-_ALWAYS_EXPANDED = 16 * 1024 * 1024  # bytes; beyond them, a file that has grown more than this many times is no log
-_MOST_GROWTH = 200  # logs shrink to a tenth or a thirtieth
+# Bytes, read in some ten seconds; beyond them, a file that has grown more than so many times is no log. Logs shrink to
+# a tenth or a thirtieth, to a four-hundredth where a line is repeated for hours.
+_ALWAYS_EXPANDED = 2 << 30
+_MOST_GROWTH = 500
 
 
 class _Decoded(io.RawIOBase):

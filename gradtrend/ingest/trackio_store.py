@@ -40,9 +40,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 
 
 def _read(path: Path, connection: sqlite3.Connection, wanted: str | None) -> Reading:
-    key = (
-        "run_id" if "run_id" in columns_of(connection, "metrics") else "run_name"
-    )  # stores of early versions have names only
+    # Stores of early versions have names only.
+    key = "run_id" if "run_id" in columns_of(connection, "metrics") else "run_name"
     runs = [
         StoredRun(str(run), str(name), _seconds(first), has_metrics=True)
         for run, name, first in connection.execute(

@@ -17,17 +17,18 @@ from gradtrend.ingest.text_stream import decoded_head, plain_name
 from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
-_HISTORY = re.compile(r'"(?:log_history|history|logs|metrics|train_log)"\s*:\s*\[')
+_HEAD = 65536  # characters that are looked through: a compressed file's first bytes may hold a thousand times as many
+_HISTORY = re.compile(r'"(?:log_history|history|logs|metrics|train_log)"\s*:\s*\[(?=\s*\{)')
 _OBJECT = r'\{\s*"(?:\d+"\s*:\s*(?:-?[\d.]|nan|null)|(?:steps?|values?|x|y|timestamps)"\s*:\s*\[)'
 _NUMBERS = r"\[\s*\[?\s*(?:-?[\d.]|nan|null)"
 _KEY = re.compile(rf'"([^"\\]{{1,100}})"\s*:\s*(?:-?[\d.]|"?-?(?:nan|inf)|null|{_NUMBERS}|{_OBJECT})', re.IGNORECASE)
 # Names that stand as values: rows of one metric each, and the columns of pandas' `split`.
 _LONG_NAME = re.compile(r'"(?:metric_?name|metric|name|tag|key)"\s*:\s*"([^"\\]{1,100})"', re.IGNORECASE)
-_SPLIT = re.compile(r'"columns"\s*:\s*\[([^\]]*)\]')
-_BY_METRIC = re.compile(rf'"[^"]*(?:loss|norm)[^"]*"\s*:\s*(?:{_NUMBERS}|{_OBJECT})', re.IGNORECASE)
+_LONG_VALUE = re.compile(r'"(?:metric_?)?value"\s*:', re.IGNORECASE)
+_SPLIT = re.compile(r'"columns"\s*:\s*\[([^\[\]]*)\]')
+_BY_METRIC = re.compile(rf'"[^"]{{0,100}}(?:loss|norm)[^"]{{0,100}}"\s*:\s*(?:{_NUMBERS}|{_OBJECT})', re.IGNORECASE)
 _BY_STEP = re.compile(r'\{\s*"\d+"\s*:\s*\{')
-_NEXT_OBJECT = re.compile(r"\}\s*\{")
-_SUFFIXES = (".json", ".txt", ".log", "")
+_NEXT_OBJECT = re.compile(r"^\},?[ \t\r]*\n\{[ \t\r]*$", re.MULTILINE)  # no JSON lines: there a brace is never alone
 
 
 def claims(path: Path, head: bytes) -> bool:
@@ -37,10 +38,11 @@ def claims(path: Path, head: bytes) -> bool:
         return False
     if plain_name(path) == "trainer_state.json" or '"log_history"' in text:
         return True
-    if _is_json_lines(text) or PurePath(plain_name(path)).suffix.lower() in (".jsonl", ".ndjson"):
+    text = text[:_HEAD]
+    if _is_json_lines(text) or PurePath(plain_name(path)).suffix.lower() in (".jsonl", ".ndjson", ".jsonlines"):
         return False
     split = _SPLIT.search(text)
-    names = {*_KEY.findall(text)[:400], *_LONG_NAME.findall(text)[:400]}
+    names = {*_KEY.findall(text)[:400], *(_LONG_NAME.findall(text)[:400] if _LONG_VALUE.search(text) else ())}
     names.update(re.findall(r'"([^"]*)"', split[1]) if split else ())
     if not any(name_metric(name).role in (Role.GRAD_NORM, Role.LOSS) for name in names):
         return False
@@ -116,11 +118,10 @@ def _from_lists(document: Any) -> dict[str, Column]:
         numbers = [number(value) for value in values]
         if name.lower() in NOT_METRICS or all(value is None for value in numbers):
             continue
-        steps = shared if own is None else own
+        steps = own if own is not None else shared if len(shared) == len(values) else range(len(values))
         column = columns[name] = Column()
-        same = len(steps) == len(values)
-        for i, value in enumerate(numbers):
-            column.add(whole(steps[i]) if same else i, value, None, i + 1)
+        for i, (step, value) in enumerate(zip(steps, numbers, strict=False)):  # of own steps some may be missing
+            column.add(whole(step), value, None, i + 1)
     return columns
 
 

@@ -170,3 +170,28 @@ def test_columns_filled_alike_are_compared_once(tmp_path: Path, monkeypatch: pyt
     (reading,) = csv_log.read(path, ReadOptions())
     assert long_table(reading).filter(pl.col("metric") == "grad_norm").height == 20
     assert len(calls) == 2
+
+
+def layers_that_become_nan(tmp_path: Path, layers: int, rows: int) -> Path:
+    """A table of pandas: each layer's norm is NaN, an empty cell, from a row of its own on."""
+    path = tmp_path / "log.csv"
+    lines = [",".join(["step", "loss", *(f"grad_norm/{i}.weight" for i in range(layers))])]
+    for step in range(rows):
+        norms = ("1.5" if step < rows - 1 - i else "" for i in range(layers))
+        lines.append(",".join([str(step), "2.5", *norms]))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_layers_that_become_nan_one_after_another(tmp_path: Path) -> None:
+    (reading,) = csv_log.read(layers_that_become_nan(tmp_path, 60, 200), ReadOptions())
+    for i in range(60):
+        norm = reading.series[f"grad_norm/{i}.weight"]
+        assert norm.height == 200
+        assert int(norm["value"].is_nan().sum()) == i + 1
+
+
+def test_what_cannot_be_told_in_good_time_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wide_rows, "_MOST_CELLS", 1000)
+    with pytest.raises(InputError, match="cannot be told from NaN"):
+        csv_log.read(layers_that_become_nan(tmp_path, 20, 50), ReadOptions())

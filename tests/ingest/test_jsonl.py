@@ -277,6 +277,24 @@ def test_rows_of_one_value(tmp_path: Path, name: str, value: str, count: int) ->
     assert points(reading) == [(i, repr(i + 0.5)) for i in range(count)]
 
 
+def test_rows_of_one_value_with_an_epoch_a_split_or_a_tag_beside_it(tmp_path: Path) -> None:
+    lines = [
+        {"epoch": 0, "step": 1, "split": split, "metric": "loss", "value": value}
+        for split, value in (("train", 1.5), ("val", 2.5))
+    ]
+    lines += [{"step": 1, "tag": "train", "name": name, "value": 0.5} for name in ("loss", "grad_norm")]
+    reading = read(tmp_path, "".join(json.dumps(line) + "\n" for line in lines))
+    assert points(reading, "train/loss") == [(1, "1.5"), (1, "0.5")]
+    assert points(reading, "val/loss") == [(1, "2.5")]
+    assert points(reading, "train/grad_norm") == [(1, "0.5")]
+
+
+def test_a_duration_is_no_step(tmp_path: Path) -> None:
+    reading = read(tmp_path, '{"time/batch": 1.0, "grad_norm": 2.0}\n')
+    assert points(reading) == [(None, "2.0")]
+    assert "time/batch" in reading.series
+
+
 def test_a_row_that_has_a_name_and_a_value_among_others_is_wide(tmp_path: Path) -> None:
     reading = read(tmp_path, '{"name": "ppo", "step": 1, "value": 0.5, "grad_norm": 2.0}\n')
     assert set(reading.series) == {"value", "grad_norm"}

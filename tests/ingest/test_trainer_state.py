@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,9 @@ def test_objects_one_after_another(tmp_path: Path) -> None:
         ("id2label.json", '{"0": {"name": "cat"}, "1": {"name": "dog"}}'),
         ("schema.json", '{"columns": ["id", "name"], "data": [[1, "a"]]}'),
         ("metrics.jsonl", '{"step": 0, "loss": {"0": 1.5, "1": 2.5}}'),
+        ("train.log", '{"step": 0, "loss": 1.5}\nLoading checkpoint shards\n{"step": 1, "loss": 2.5}\n'),
+        ("scalars.json", '{"step": 0, "loss": 1.5}\n{"step": 1, "lo\n{"step": 2, "loss": 2.5}\n'),
+        ("config.json", '{"loss": {"name": "bce_loss"}, "metrics": ["acc", "f1"]}'),
     ],
 )
 def test_other_json_is_left_alone(tmp_path: Path, name: str, text: str) -> None:
@@ -182,3 +186,16 @@ def test_a_damaged_compressed_state_gives_the_rows_before_the_damage(tmp_path: P
     path.write_bytes(gzip.compress(json.dumps({"log_history": rows}).encode())[:-cut])
     (reading,) = trainer_state.read(path, ReadOptions())
     assert long_table(reading).height > 500
+
+
+@pytest.mark.parametrize("piece", ['"columns": [', '"loss', '{"0": ', '"name": "', "}\n{\n"])
+def test_a_text_made_to_take_long_is_claimed_or_not_at_once(tmp_path: Path, piece: str) -> None:
+    text = '{"loss": 1, ' + piece * 300_000
+    start = time.process_time()
+    trainer_state.ADAPTER.claims(tmp_path / "metrics.json.gz", gzip.compress(text.encode())[:65536])
+    assert time.process_time() - start < 10
+
+
+def test_own_steps_that_are_too_few_name_the_values_that_they_can(tmp_path: Path) -> None:
+    text = json.dumps({"loss": {"steps": [0, 10], "values": [3.0, 2.0, 1.0]}, "other": [1, 2, 3]})
+    assert points(read_text(tmp_path, text), "loss") == [(0, "3.0"), (10, "2.0")]
