@@ -24,6 +24,12 @@ RUNS = ROOT / "fixtures/runs/lightly"
 MUCH = parallel.LEAST_SECONDS
 
 
+@pytest.fixture(autouse=True)
+def tests_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the processes that do the work defined here: they are given this one's path."""
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
 def process_of(item: int) -> tuple[int, int]:
     return item, os.getpid()
 
