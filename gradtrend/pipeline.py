@@ -192,8 +192,11 @@ def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None
 
     rules = load_rules(rules_dir)
     given = Path(path)
-    if not given.exists():
-        raise InputError(f"{path}: no such file or folder", "Give a run folder, or a capture file under its debug/.")
+    if not path or not given.exists():  # of an empty path, Path makes the current folder
+        raise InputError(
+            f"{path or 'an empty path'}: no such file or folder",
+            "Give a run folder, or a capture file under its debug/.",
+        )
     runs = [run for run in (given, *_children(given)) if find_captures(run)]
     if not runs:
         raise InputError(

@@ -91,6 +91,8 @@ def _head(path: Path) -> bytes:
 
 def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
     """The runs at a path, at least one. Raises InputError for a missing or unreadable path."""
+    if not path:  # and not the current folder, which Path makes of it
+        raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
     root = Path(path)
     if path == "-":
         return (RunFiles(path, root, (LogFile(root, standard_input.adapter(source)),), is_stream=True),)

@@ -260,3 +260,8 @@ def test_folders_that_all_link_to_one_another_end(tmp_path: Path) -> None:
     began = time.monotonic()
     assert find_runs(str(tmp_path))
     assert time.monotonic() - began < 10
+
+
+def test_an_empty_path_is_not_the_current_folder() -> None:
+    with pytest.raises(InputError, match="empty path"):
+        find_runs("")
