@@ -30,7 +30,7 @@ _SEPARATORS = (",", "\t", ";")
 _TIMES = frozenset({"wall time", "wall_time", "timestamp", "_timestamp", "time"})
 _EMPTY = frozenset({"", "NA", "N/A", "-", "None", "null"})  # not logged on this row; Keras writes NA
 _BOUNDS = re.compile(r"__(?:MIN|MAX|STEP)$")  # columns that Weights & Biases adds to a download
-_DECIMAL_COMMA = re.compile(r"^-?\d+,\d+$")
+_DECIMAL_COMMA = re.compile(r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$")
 _LOG_SUFFIXES = (".csv", ".tsv", ".txt", ".log", "")
 
 

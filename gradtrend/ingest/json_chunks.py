@@ -39,6 +39,8 @@ _STAND_INS = (
     (b"Infinity", b"1.0278641529385071e+308", math.inf),
 )
 _LEAST_STAND_IN = min(float(stand_in) for _, stand_in, _ in _STAND_INS)
+# Cells of the table for each value in the text: a log in which every row has other names would fill the memory.
+_MOST_CELLS_A_KEY = 200
 _EXACT_INTEGERS = 1 << 53  # beyond these a float no longer holds every integer
 _COUNTERS = (*STEP_KEYS, "epoch")
 _INTEGERS = frozenset({*_COUNTERS, *TIME_KEYS})
@@ -104,6 +106,8 @@ class ChunkReader:
                 self._learn(sample)
             elif not self._schema:
                 continue
+            if rows * len(self._schema) > _MOST_CELLS_A_KEY * keys:
+                raise _RefusedError
             try:
                 table = pl.read_ndjson(io.BytesIO(text), schema=self._schema)
             except pl.exceptions.ComputeError:

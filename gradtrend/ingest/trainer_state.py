@@ -21,7 +21,9 @@ _HEAD = 65536  # characters that are looked through: a compressed file's first b
 _HISTORY = re.compile(r'"(?:log_history|history|logs|metrics|train_log)"\s*:\s*\[(?=\s*\{)')
 _OBJECT = r'\{\s*"(?:\d+"\s*:\s*(?:-?[\d.]|nan|null)|(?:steps?|values?|x|y|timestamps)"\s*:\s*\[)'
 _NUMBERS = r"\[\s*\[?\s*(?:-?[\d.]|nan|null)"
-_KEY = re.compile(rf'"([^"\\]{{1,100}})"\s*:\s*(?:-?[\d.]|"?-?(?:nan|inf)|null|{_NUMBERS}|{_OBJECT})', re.IGNORECASE)
+_KEY = re.compile(
+    rf'"(?!\d+")([^"\\]{{1,100}})"\s*:\s*(?:-?[\d.]|"?-?(?:nan|inf)|null|{_NUMBERS}|{_OBJECT})', re.IGNORECASE
+)
 # Names that stand as values: rows of one metric each, and the columns of pandas' `split`.
 _LONG_NAME = re.compile(r'"(?:metric_?name|metric|name|tag|key)"\s*:\s*"([^"\\]{1,100})"', re.IGNORECASE)
 _LONG_VALUE = re.compile(r'"(?:metric_?)?value"\s*:', re.IGNORECASE)

@@ -115,3 +115,30 @@ def test_a_launchers_log_does_not_join_the_runs_below_it(tmp_path: Path) -> None
         judged(tmp_path / "runs" / name, {"grad_norm": steady(40), "loss": learns(40)})
     with pytest.raises(gradtrend.InputError, match="holds 3 runs"):
         gradtrend.analyze(tmp_path)
+
+
+def rising(decades: float) -> list[float]:
+    """A norm that is steady over half of the run, and then rises by so many decades to its end."""
+    return [norm * 10 ** (decades * max(0, i - 100) / 100) for i, norm in enumerate(steady(201))]
+
+
+@pytest.mark.parametrize(("decades", "falls_by"), [(3.0, 0.2), (12.0, 0.8)])
+def test_a_rise_of_decades_is_an_explosion_though_the_loss_falls(
+    tmp_path: Path, decades: float, falls_by: float
+) -> None:
+    loss = [2.0 * (1 - falls_by * i / 200) for i in range(201)]
+    assert judged(tmp_path, {"grad_norm": rising(decades), "loss": loss}).verdict == "exploding"
+
+
+def test_a_rise_beside_a_loss_that_falls_far_is_a_warning(tmp_path: Path) -> None:
+    loss = [2.0 * (1 - 0.8 * i / 200) for i in range(201)]
+    report = judged(tmp_path, {"grad_norm": rising(3.0), "loss": loss})
+    assert report.verdict == "stable"
+    assert [finding.rule for finding in report.findings] == ["GT104"]
+
+
+def test_a_rise_of_less_beside_a_falling_loss_is_learning(tmp_path: Path) -> None:
+    loss = [2.0 * (1 - 0.8 * i / 200) for i in range(201)]
+    report = judged(tmp_path, {"grad_norm": rising(0.8), "loss": loss})
+    assert report.verdict == "stable"
+    assert not report.findings

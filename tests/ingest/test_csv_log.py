@@ -195,3 +195,9 @@ def test_what_cannot_be_told_in_good_time_is_an_error(tmp_path: Path, monkeypatc
     monkeypatch.setattr(wide_rows, "_MOST_CELLS", 1000)
     with pytest.raises(InputError, match="cannot be told from NaN"):
         csv_log.read(layers_that_become_nan(tmp_path, 20, 50), ReadOptions())
+
+
+@pytest.mark.parametrize("written", ["5,15e-06", "1,2e+17", "-3,5E2", "+2,5", "0,5"])
+def test_decimal_commas_with_and_without_an_exponent(tmp_path: Path, written: str) -> None:
+    reading = read_text(tmp_path, f"step;loss;grad_norm\n0;1,5;{written}\n1;1,5;0,5\n")
+    assert reading.series["grad_norm"]["value"][0] == float(written.replace(",", "."))

@@ -147,3 +147,8 @@ def test_a_log_that_is_always_refused_is_tried_no_more(monkeypatch: pytest.Monke
     assert reader.points(good, 2) is not None
     assert [reader.points(b'{"loss": "1"}\n', 3) for _ in range(2)] == [None, None]
     assert reader.points(good, 5) is None
+
+
+def test_rows_that_all_have_other_names_are_refused() -> None:
+    lines = [json.dumps({"step": i, f"a{i}": 1.0, f"b{i}": 2.0}) + "\n" for i in range(2000)]
+    assert ChunkReader().points("".join(lines).encode(), 1) is None

@@ -199,3 +199,9 @@ def test_a_text_made_to_take_long_is_claimed_or_not_at_once(tmp_path: Path, piec
 def test_own_steps_that_are_too_few_name_the_values_that_they_can(tmp_path: Path) -> None:
     text = json.dumps({"loss": {"steps": [0, 10], "values": [3.0, 2.0, 1.0]}, "other": [1, 2, 3]})
     assert points(read_text(tmp_path, text), "loss") == [(0, "3.0"), (10, "2.0")]
+
+
+def test_a_pandas_document_of_many_rows(tmp_path: Path) -> None:
+    values = {"step": range(0, 30_000, 10), "loss": [1.5] * 3000, "grad_norm": [2.5] * 3000}
+    text = json.dumps({name: {str(i): value for i, value in enumerate(column)} for name, column in values.items()})
+    assert points(read_text(tmp_path, text), "grad_norm") == [(step, "2.5") for step in values["step"]]
