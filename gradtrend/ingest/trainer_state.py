@@ -28,8 +28,12 @@ _KEY = re.compile(
 _LONG_NAME = re.compile(r'"(?:metric_?name|metric|name|tag|key)"\s*:\s*"([^"\\]{1,100})"', re.IGNORECASE)
 _LONG_VALUE = re.compile(r'"(?:metric_?)?value"\s*:', re.IGNORECASE)
 _SPLIT = re.compile(r'"columns"\s*:\s*\[([^\[\]]*)\]')
-_BY_METRIC = re.compile(rf'"[^"]{{0,100}}(?:loss|norm)[^"]{{0,100}}"\s*:\s*(?:{_NUMBERS}|{_OBJECT})', re.IGNORECASE)
+_BY_METRIC = re.compile(
+    rf'"(?:[^"]{{0,100}}(?:loss|norm)[^"]{{0,100}}|lr|learning_rate|epoch|(?:global_)?steps?)"\s*:\s*(?:{_NUMBERS}|{_OBJECT})',
+    re.IGNORECASE,
+)
 _BY_STEP = re.compile(r'\{\s*"\d+"\s*:\s*\{')
+_COUNTERS = {*STEP_KEYS, "epoch"}
 _NEXT_OBJECT = re.compile(r"^\},?[ \t\r]*\n\{[ \t\r]*$", re.MULTILINE)  # no JSON lines: there a brace is never alone
 
 
@@ -46,7 +50,10 @@ def claims(path: Path, head: bytes) -> bool:
     split = _SPLIT.search(text)
     names = {*_KEY.findall(text)[:400], *(_LONG_NAME.findall(text)[:400] if _LONG_VALUE.search(text) else ())}
     names.update(re.findall(r'"([^"]*)"', split[1]) if split else ())
-    if not any(name_metric(name).role in (Role.GRAD_NORM, Role.LOSS) for name in names):
+    telling = {Role.GRAD_NORM, Role.LOSS} | (
+        {Role.LR} if len(text) == _HEAD else set()
+    )  # the loss may stand further on
+    if not any(name_metric(name).role in telling for name in names) and not (len(text) == _HEAD and names & _COUNTERS):
         return False
     listed = text[0] == "[" and text[1:].lstrip()[:1] == "{"
     shapes = (_HISTORY.search, _BY_METRIC.search, _BY_STEP.match, _NEXT_OBJECT.search)

@@ -205,3 +205,12 @@ def test_a_pandas_document_of_many_rows(tmp_path: Path) -> None:
     values = {"step": range(0, 30_000, 10), "loss": [1.5] * 3000, "grad_norm": [2.5] * 3000}
     text = json.dumps({name: {str(i): value for i, value in enumerate(column)} for name, column in values.items()})
     assert points(read_text(tmp_path, text), "grad_norm") == [(step, "2.5") for step in values["step"]]
+
+
+@pytest.mark.parametrize("shape", ["lists", "rows of one value"])
+def test_a_document_whose_loss_stands_far_behind(tmp_path: Path, shape: str) -> None:
+    values: dict[str, list[float]] = {"step": list(range(20_000)), "lr": [0.001] * 20_000, "loss": [1.5] * 20_000}
+    document: Any = values
+    if shape != "lists":
+        document = [{"name": n, "value": v, "step": i} for n in ("lr", "loss") for i, v in enumerate(values[n])]
+    assert len(points(read_text(tmp_path, json.dumps(document)), "loss")) == 20_000
