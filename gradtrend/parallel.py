@@ -97,7 +97,8 @@ def _do_share(connection: Connection, job: bytes) -> None:
 
     parent = parent_process()
     results = []
-    with connection, suppress(Exception):  # the parent meets the same error, and says it
+    # An error is met by the parent as well, which says it; polars raises the other even where SIGINT is ignored.
+    with connection, suppress(Exception, KeyboardInterrupt):
         work, items = pickle.loads(job)
         for item in items:
             if parent is not None and not parent.is_alive():  # ended by a signal, which leaves it no time to end others
