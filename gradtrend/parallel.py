@@ -33,11 +33,11 @@ def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, proc
     `work`, items and results must be picklable. This process takes a share itself, and that of any other that cannot be
     started or ends without results: killed by the system for its memory, or by an error, which is raised here.
     """
-    count = min(processes, len(items)) if seconds >= LEAST_SECONDS else 1
-    shares = [items[first::count] for first in range(count)]
-    waiting = [_start(work, share) for share in shares[1:]]
-    done = [[work(item) for item in share] for share in shares[:1]]
-    for connection, share in zip(waiting, shares[1:], strict=True):
+    count = max(1, min(processes, len(items))) if seconds >= LEAST_SECONDS else 1
+    own, *others = (items[first::count] for first in range(count))
+    waiting = [_start(work, share) for share in others]
+    done = [[work(item) for item in own]]
+    for connection, share in zip(waiting, others, strict=True):
         results: list[_R] | None = None if connection is None else _received(connection)
         done.append([work(item) for item in share] if results is None else results)
     return [done[place % count][place // count] for place in range(len(items))]

@@ -21,9 +21,9 @@ from gradtrend.ingest.rows import (
     flatten,
     number,
     points_of,
+    settled,
     step_of,
     whole,
-    without_nulls,
 )
 from gradtrend.ingest.text_stream import decoded_head, open_log, open_stream, plain_name, whole_lines
 from gradtrend.model.runlog import Skipped
@@ -88,10 +88,9 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
             parts.setdefault(metric, []).append(frame)
     if not rows:
         raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
-    series = {metric: without_nulls(pl.concat(frames)) for metric, frames in parts.items()}
-    held = {metric: points for metric, points in series.items() if points.height}
+    series = settled({metric: pl.concat(frames) for metric, frames in parts.items()})
     skipped = (*bad, *lost)
-    return Reading("jsonl", path, held, skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
+    return Reading("jsonl", path, series, skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
 
 
 def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl.DataFrame] | None:

@@ -155,9 +155,17 @@ def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None
 
 
 def series_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:
-    """The series of a reading. A logged null becomes NaN where that is what it stands for, else it is left out."""
-    series = ((name, without_nulls(points)) for name, points in points_of(columns).items())
-    return {name: points for name, points in series if points.height}
+    """The series of a reading; as `settled`."""
+    return settled(points_of(columns))
+
+
+def settled(points: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The series of a reading, of all points of each metric, without the metrics of which none is left.
+
+    A logged null becomes NaN where that is what it stands for, else it is left out.
+    """
+    series = {name: without_nulls(of_one) for name, of_one in points.items()}
+    return {name: kept for name, kept in series.items() if kept.height}
 
 
 def points_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:

@@ -215,14 +215,12 @@ def whole_lines(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[tuple[int,
 def read_whole(stream: BinaryIO, most: int) -> bytes:
     """All bytes of a log, of a damaged compressed one those before the damage; at most `most` and one more."""
     pieces: list[bytes] = []
-    left = most + 1
-    try:
-        while left and (piece := cast(io.BufferedReader, stream).read1(min(left, CHUNK_BYTES))):
-            pieces.append(piece)
-            left -= len(piece)
-    except _damage():
-        pass  # what follows is missing, as after a cut: the reader says so
-    return b"".join(pieces)
+    size = 0
+    lost: list[Skipped] = []  # what lies behind damage is missing as after a cut, and the reader says so
+    while size <= most and (piece := _read(stream, lost)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)[: most + 1]
 
 
 def _read(stream: BinaryIO, skipped: list[Skipped]) -> bytes:
