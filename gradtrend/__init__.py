@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradtrend.errors import ConfigError, GradtrendError, InputError, MissingPackageError
-from gradtrend.model.report import Finding, NonFinite, RunReport, SeriesReport
+from gradtrend.model.finding import Finding
+from gradtrend.model.report import NonFinite, RunReport, SeriesReport
 from gradtrend.model.words import Severity, Trend, Verdict
 from gradtrend.replay import ReplayOptions  # loaded before `replay` below takes the name of that package
 
 if TYPE_CHECKING:
     from gradtrend.model.replay import Outcome, Replay, ReplayCause
-
-__version__ = "0.1.0"
+from gradtrend.version import __version__
 
 __all__ = [
     "ConfigError",
@@ -72,9 +72,10 @@ def analyze(
     A run that was read but tells too little has the verdict `undetermined`. Raises `InputError` where no run or more
     than one is found, or it cannot be read; `ConfigError` for a wrong option or rule file.
     """
-    from gradtrend import pipeline
+    from gradtrend.pipeline.analyze import analyze_path
+    from gradtrend.pipeline.runs import AnalyzeOptions
 
-    options = pipeline.AnalyzeOptions(
+    options = AnalyzeOptions(
         metric=metric,
         loss=loss,
         lr=lr,
@@ -84,7 +85,7 @@ def analyze(
         select=tuple(select.split(",") if isinstance(select, str) else select),
         ignore=tuple(ignore.split(",") if isinstance(ignore, str) else ignore),
     )
-    runs, failures = pipeline.analyze_path(fspath(path), options)
+    runs, failures = analyze_path(fspath(path), options)
     for failure in failures:
         if failure.bug:
             raise RuntimeError(f"{failure.path}: {failure.message}\n{failure.bug}")
@@ -106,6 +107,6 @@ def replay(
     Without `trust` nothing of the file is imported or run, and the captures are inspected only. A capture that cannot
     be run has the outcome `cannot-run`. Raises `InputError` where there is no capture.
     """
-    from gradtrend import pipeline
+    from gradtrend.pipeline.replay import replay_path
 
-    return pipeline.replay_path(fspath(path), ReplayOptions(device, precision, trust))
+    return replay_path(fspath(path), ReplayOptions(device, precision, trust))

@@ -43,8 +43,7 @@ def test_a_short_log_loads_no_other_format_and_no_masked_arrays(tmp_path: Path) 
     norms = [1.0, 1.5, 0.9, 1.1, 1.2, 0.8, 1.0, "NaN", "NaN", "NaN"]
     log.write_text("".join(f'{{"step": {i}, "loss": {9 - i}, "grad_norm": {norm}}}\n' for i, norm in enumerate(norms)))
     modules = loaded(_command("analyze", str(log), "--fail-on", "never"))
-    assert "gradtrend.ingest.jsonl" in modules
-    formats = {
-        f"gradtrend.ingest.{name}" for name in ("console", "csv_log", "tensorboard", "mlflow_files", "wandb_run")
-    }
-    assert not {"numpy.ma", "sqlite3", "yaml", *formats} & modules
+    readers = {name for name in modules if name.startswith("gradtrend.ingest.formats.") and name.endswith(".reader")}
+    loaded_last, asked_before = "gradtrend.ingest.formats.jsonl.reader", "gradtrend.ingest.formats.json.reader"
+    assert readers == {loaded_last, asked_before}
+    assert not {"numpy.ma", "sqlite3", "yaml"} & modules

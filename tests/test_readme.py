@@ -72,7 +72,7 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 def test_the_exit_codes_are_those_of_the_program() -> None:
-    from gradtrend.cli.outcome import Exit
+    from gradtrend.cli.exit_codes import Exit
 
     listed = re.findall(r"^\| (\d+) \| ", README, re.MULTILINE)
     assert [int(code) for code in listed] == list(Exit)

@@ -7,14 +7,11 @@ from typing import Any
 
 import click
 
-from gradtrend.cli.outcome import Policy, blamed_only, exit_code, parse_fail_on
+from gradtrend.cli.exit_codes import Policy, blamed_only, exit_code, parse_fail_on
 from gradtrend.cli.output import check_writable, complain, emit, stdout_style, tell, write_whole
 from gradtrend.model.report import Report
-from gradtrend.report import REPORTERS
-from gradtrend.report.escape import escape
-from gradtrend.report.style import Style
-from gradtrend.report.text import failure_message
-from gradtrend.selection import split_list
+from gradtrend.pipeline.selection import split_list
+from gradtrend.report import REPORTERS, Style, escape, failure_message
 
 _EPILOG = """\b
 Exit codes:
@@ -54,17 +51,19 @@ Exit codes:
 @click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
 def analyze(paths: tuple[str, ...], **given: Any) -> int:
     """Judge the run in each PATH: a run folder, a folder of runs, a log file, an MLflow store, or - for a piped log."""
-    from gradtrend import pipeline
-    from gradtrend.parallel import available_processes
+    from gradtrend.detect.rules import load_rules
+    from gradtrend.pipeline.analyze import analyze_paths
+    from gradtrend.pipeline.parallel import available_processes
+    from gradtrend.pipeline.runs import AnalyzeOptions
 
-    rules = pipeline.load_rules(given["rules_dir"])
+    rules = load_rules(given["rules_dir"])
     given |= {option: split_list(given[option]) for option in ("select", "ignore")}
     policy = Policy(*parse_fail_on(given["fail_on"], rules), given["allow_undetermined"])
     if given["output"]:
         check_writable(given["output"])
     names = ("metric", "loss", "lr", "source", "run_id", "rules_dir", "select", "ignore", "replay", "trust")
-    options = pipeline.AnalyzeOptions(**{name: given[name] for name in names})
-    runs, failures = pipeline.analyze_paths(paths, options, available_processes())
+    options = AnalyzeOptions(**{name: given[name] for name in names})
+    runs, failures = analyze_paths(paths, options, available_processes())
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
     _deliver(report, policy, given["format_"], given["output"], given["quiet"])
     _tell_failures(report, given["format_"], given["output"], given["debug"])

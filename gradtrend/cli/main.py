@@ -5,23 +5,52 @@ from __future__ import annotations
 import errno
 import sys
 import traceback
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from gradtrend import __version__
-from gradtrend.cli.outcome import Exit
+from gradtrend.cli.exit_codes import Exit
 from gradtrend.cli.output import complain, tell
 from gradtrend.errors import ConfigError, GradtrendError
-from gradtrend.report.escape import escape
+from gradtrend.report import escape
+from gradtrend.version import __version__
 
-# In the order of the help; the name is also that of the module in this room and of the function in it. A command is
-# loaded when it is called or listed, its own heavy imports (polars and what reads with it) happen inside its function.
-COMMANDS = ("analyze", "replay", "rule", "series")
+
+def _analyze() -> click.Command:
+    from gradtrend.cli.analyze import analyze
+
+    return analyze
+
+
+def _replay() -> click.Command:
+    from gradtrend.cli.replay import replay
+
+    return replay
+
+
+def _rule() -> click.Command:
+    from gradtrend.cli.rule import rule
+
+    return rule
+
+
+def _series() -> click.Command:
+    from gradtrend.cli.series import series
+
+    return series
+
+
+# In the order of the help. A command is loaded when it is called or listed; its own heavy imports (polars and what
+# reads with it) happen inside its function.
+COMMANDS: Mapping[str, Callable[[], click.Command]] = {
+    "analyze": _analyze,
+    "replay": _replay,
+    "rule": _rule,
+    "series": _series,
+}
 
 
 class Program(click.Group):
@@ -34,8 +63,8 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, loaded. For a name that is none all are, for the message that says what is near."""
         if cmd_name in COMMANDS:
-            return _command(cmd_name)
-        self.commands = {name: _command(name) for name in COMMANDS}
+            return COMMANDS[cmd_name]()
+        self.commands = {name: load() for name, load in COMMANDS.items()}
         return None
 
     def resolve_command(
@@ -77,11 +106,6 @@ class Program(click.Group):
                 complain(f"standard output cannot be written ({error.strerror})")
                 return Exit.USAGE
             return _bug(error, "--debug" in words)
-
-
-def _command(name: str) -> click.Command:
-    command: click.Command = getattr(import_module(f"gradtrend.cli.{name}"), name)
-    return command
 
 
 def _bug(error: Exception, debug: bool) -> int:

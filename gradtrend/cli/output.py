@@ -13,7 +13,7 @@ from typing import TextIO
 import click
 
 from gradtrend.errors import ConfigError
-from gradtrend.report.style import Style
+from gradtrend.report import Style
 
 _PIPE_WIDTH = 88  # where no terminal says otherwise; fits CI logs and mails
 _MIN_WIDTH, _MAX_WIDTH = 60, 100  # narrower breaks the curves, wider is hard to read

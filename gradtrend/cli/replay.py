@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
-from gradtrend.cli.outcome import Exit
+from gradtrend.cli.exit_codes import Exit
 from gradtrend.cli.output import check_writable, emit, stdout_style, write_whole
 from gradtrend.model.replay import PRECISIONS, Outcome, Replay, precision_of_setting
-from gradtrend.report.json import strict_json
-from gradtrend.report.replay_json import replays_to_dict
-from gradtrend.report.replay_text import render_replays
-from gradtrend.report.style import Style
+from gradtrend.replay import ReplayOptions
+from gradtrend.report import Style
+from gradtrend.report.json.replay import replays_to_dict
+from gradtrend.report.json.strict import strict_json
+from gradtrend.report.text.replay import render_replays
 
 _EPILOG = """\b
 Exit codes:
@@ -56,11 +57,11 @@ def replay(
 
     The captures of several ranks at one step are judged together.
     """
-    from gradtrend import pipeline
+    from gradtrend.pipeline.replay import replay_path
 
     if output:
         check_writable(output)
-    results = pipeline.replay_path(path, pipeline.ReplayOptions(device, precision, trust), rules_dir)
+    results = replay_path(path, ReplayOptions(device, precision, trust), rules_dir)
     code = replay_exit_code(results)
     if format_ == "json":
         text = strict_json(replays_to_dict(results, code))

@@ -8,9 +8,10 @@ import click
 
 from gradtrend.cli.output import emit, stdout_style
 from gradtrend.errors import ConfigError
-from gradtrend.report.json import strict_json
-from gradtrend.report.rules import rule_page, rule_table, rule_to_dict
-from gradtrend.selection import near
+from gradtrend.pipeline.selection import near
+from gradtrend.report.json.rule import rule_to_dict
+from gradtrend.report.json.strict import strict_json
+from gradtrend.report.text.rule import rule_page, rule_table
 
 
 @click.command(short_help="Explain a rule, or list all rules.")
@@ -24,9 +25,9 @@ def rule(name: str | None, format_: str, rules_dir: Path | None, debug: bool) ->
     Without an id, list all rules. `--format toml` prints the rule's file: change a limit in it and put it in a folder
     that `gradtrend analyze --rules FOLDER` reads.
     """
-    from gradtrend import pipeline
+    from gradtrend.detect.rules import load_rules, rule_text
 
-    rules = pipeline.load_rules(rules_dir)
+    rules = load_rules(rules_dir)
     if name is None:
         if format_ == "toml":
             raise ConfigError("--format toml prints one rule", "Name it: gradtrend rule GT101 --format toml")
@@ -37,6 +38,6 @@ def rule(name: str | None, format_: str, rules_dir: Path | None, debug: bool) ->
     if found is None:
         raise ConfigError(f"no rule {name!r}", near(name, rules))
     if format_ == "toml":
-        emit(pipeline.rule_text(found.id, rules_dir))
+        emit(rule_text(found.id, rules_dir))
     else:
         emit(strict_json(rule_to_dict(found)) if format_ == "json" else rule_page(found, stdout_style()))

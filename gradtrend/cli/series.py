@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from gradtrend.cli.outcome import Exit
+from gradtrend.cli.exit_codes import Exit
 from gradtrend.cli.output import complain, emit, stdout_style, tell
-from gradtrend.report.escape import escape
-from gradtrend.report.json import strict_json
-from gradtrend.report.series import log_text, log_to_dict
-from gradtrend.report.text import failure_message
+from gradtrend.report import escape, failure_message
+from gradtrend.report.json.series import log_to_dict
+from gradtrend.report.json.strict import strict_json
+from gradtrend.report.text.series import log_text
 
 
 @click.command(short_help="List what was found: sources, metrics, roles, skipped lines.")
@@ -25,14 +25,15 @@ from gradtrend.report.text import failure_message
 @click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
 def series(path: str, format_: str, debug: bool, **given: Any) -> int:
     """List the sources of a run, every metric with its role, points and steps, and what was skipped."""
-    from gradtrend import pipeline
+    from gradtrend.pipeline.runs import AnalyzeOptions
+    from gradtrend.pipeline.series import explain_role, read_path
 
-    logs, failures = pipeline.read_path(path, pipeline.AnalyzeOptions(**given))
+    logs, failures = read_path(path, AnalyzeOptions(**given))
     if format_ == "json":
-        emit(strict_json({"runs": [log_to_dict(log, pipeline.explain_role) for log in logs]}))
+        emit(strict_json({"runs": [log_to_dict(log, explain_role) for log in logs]}))
     else:
         style = stdout_style()
-        emit("\n".join(log_text(log, pipeline.explain_role, style) for log in logs))
+        emit("\n".join(log_text(log, explain_role, style) for log in logs))
     for failure in failures:
         complain(f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint))
         if failure.bug and debug:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gradtrend.detect.actions import actions_for, fill
-from gradtrend.detect.case import Case, RunCase, run_case
-from gradtrend.detect.engine import Outcome, confidence, evaluate
-from gradtrend.detect.facts import template_values
+from gradtrend.detect.confidence import confidence
+from gradtrend.detect.curves.case import Case, RunCase, run_case
+from gradtrend.detect.curves.nonfinite import NonFiniteState, cause_of, order_of
 from gradtrend.detect.measures import MEASURES
-from gradtrend.detect.nonfinite import NonFiniteState, cause_of, order_of
+from gradtrend.detect.rules.actions import actions_for, fill
+from gradtrend.detect.rules.evaluate import Outcome, evaluate
+from gradtrend.detect.rules.facts import template_values
+from gradtrend.detect.rules.steps import steps_of
 from gradtrend.detect.series_report import series_report
-from gradtrend.detect.steps import steps_of
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
-from gradtrend.model.report import Checks, Evidence, Finding, NonFinite, RunReport, SkippedRule
+from gradtrend.model.finding import Evidence, Finding
+from gradtrend.model.report import Checks, NonFinite, RunReport, SkippedRule
 from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.model.runlog import Note, RunLog
 from gradtrend.model.words import Role, Trend

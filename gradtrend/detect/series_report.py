@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gradtrend.detect.case import RunCase
-from gradtrend.detect.levels import median
-from gradtrend.detect.series import Series
+from gradtrend.detect.curves.case import RunCase
+from gradtrend.detect.curves.levels import median
+from gradtrend.detect.curves.series import Series
 from gradtrend.detect.verdict import Judged
 from gradtrend.model.report import SeriesReport
 from gradtrend.model.words import Trend

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradtrend.detect.case import RunCase
-from gradtrend.detect.engine import Outcome, confidence, unrivalled
-from gradtrend.detect.series import Series
-from gradtrend.detect.steps import steps_of
+from gradtrend.detect.confidence import confidence, unrivalled
+from gradtrend.detect.curves.case import RunCase
+from gradtrend.detect.curves.series import Series
+from gradtrend.detect.rules.evaluate import Outcome
+from gradtrend.detect.rules.steps import steps_of
 from gradtrend.model.words import Trend, Verdict
 
 # A trend found on few or doubtful points stands all the same: an explosion is clear with 3 points, and clipping cannot

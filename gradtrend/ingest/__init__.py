@@ -1,1 +1,14 @@
-"""Files -> RunLog. One file an adapter; an adapter knows its format and nothing of roles, merging or judging."""
+"""Files -> RunLog. The front of this room; captures have a front of their own.
+
+`find_runs` says which logs below a path are one run, `load_runs` reads and joins them. A format knows its files and
+nothing of roles, joining or judging.
+"""
+
+from gradtrend.ingest.formats import ADAPTERS
+from gradtrend.ingest.reading import ReadOptions
+from gradtrend.ingest.reading.names import name_metric
+from gradtrend.ingest.runs.find import RunFiles, find_runs
+from gradtrend.ingest.runs.load import Choice, load_runs
+from gradtrend.ingest.settings.folder import settings_of
+
+__all__ = ["ADAPTERS", "Choice", "ReadOptions", "RunFiles", "find_runs", "load_runs", "name_metric", "settings_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gradtrend.model.report import Finding
+from gradtrend.model.finding import Finding
 
 # How a step can be computed. "float32" is no autocast (the parameters' own type); "-scaled" is with loss scaling;
 # "-true" has the parameters themselves in that type.

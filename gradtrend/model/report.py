@@ -8,38 +8,13 @@ from typing import TYPE_CHECKING
 
 from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.runlog import Settings, Source
-from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
+from gradtrend.model.words import Cause, Order, Role, Trend, Verdict
 
 if TYPE_CHECKING:
     from gradtrend.model.replay import Replay
+from gradtrend.model.finding import Finding
 
 SCHEMA_VERSION = "1.0"
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One measure that a rule looked at: what was observed and the limit it crossed (None where there is none)."""
-
-    measure: str
-    observed: float | None
-    limit: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One rule that fired. Steps are the log's own; `confidence` is in 0..1."""
-
-    rule: str
-    name: str
-    severity: Severity
-    confidence: float
-    message: str
-    metric: str | None = None
-    layer: str | None = None
-    first_step: int | None = None
-    last_step: int | None = None
-    evidence: tuple[Evidence, ...] = ()
-    actions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from gradtrend.errors import GradtrendError, MissingPackageError, ReplayError
 if TYPE_CHECKING:  # `import gradtrend` loads this file, and most calls replay nothing
     from gradtrend.model.contents import CaptureContents
     from gradtrend.model.replay import Inspection, Replay
+    from gradtrend.model.rule import Rule
 
 NEEDS_TRUST = "Replaying imports and runs the model's code. If you trust this capture, run again with --trust."
 
@@ -41,7 +42,7 @@ def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: Re
     results = [
         _replay(contents, inspection, options) for (_, contents), inspection in zip(captures, inspections, strict=True)
     ]
-    from gradtrend.replay.ranks import join_ranks
+    from gradtrend.replay.conclude.ranks import join_ranks
 
     return join_ranks(results)
 
@@ -52,6 +53,13 @@ def unreadable(path: str, kind: str, problem: str) -> Replay:
 
     inspection = Inspection(path=path, kind=kind, step=None, rank=None, model=None, problem=problem)
     return Replay(inspection, Outcome.CANNOT_RUN, why=(problem,))
+
+
+def with_findings(replay: Replay, rules: Sequence[Rule]) -> Replay:
+    """The replay with the findings of the rules that hold for it."""
+    from gradtrend.replay.conclude import findings
+
+    return findings.with_findings(replay, rules)
 
 
 def _untrusted(inspection: Inspection) -> Replay:

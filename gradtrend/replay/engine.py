@@ -14,9 +14,14 @@ import torch
 from gradtrend.errors import GradtrendError, ReplayError
 from gradtrend.model.contents import CaptureContents
 from gradtrend.model.replay import Inspection, ModuleFrame, Origin, Replay, SweepRow, precision_of_setting
-from gradtrend.replay import blame as blaming
-from gradtrend.replay import layers, locate, observe, rebuild, step, swap, sweep, verdict
-from gradtrend.replay.subject import Subject
+from gradtrend.replay.conclude import verdict
+from gradtrend.replay.conclude.facts import Facts, with_explanation
+from gradtrend.replay.run import layers, step
+from gradtrend.replay.run import ranges as observe
+from gradtrend.replay.search import blame as blaming
+from gradtrend.replay.search import locate, swap, sweep
+from gradtrend.replay.subject import rebuild
+from gradtrend.replay.subject.subject import Subject
 
 _Result = TypeVar("_Result")
 
@@ -103,7 +108,7 @@ class _Study:
         if row.finite is None:
             raise ReplayError(f"running the step in {precision} failed: {row.problem}", _RUN_HINT)
         repeats, first = sweep.repeat(self.subject, precision, expects_bad(self.contents) or row.finite is False)
-        facts = verdict.Facts(
+        facts = Facts(
             inspection=self.inspection,
             expects_bad=expects_bad(self.contents),
             logged_norm=self.contents.gradient_norm,
@@ -119,7 +124,7 @@ class _Study:
             facts = self._explain(facts)
         return verdict.judge(facts, self._layers(precision), tuple(self.subject.notes))
 
-    def _explain(self, facts: verdict.Facts) -> verdict.Facts:
+    def _explain(self, facts: Facts) -> Facts:
         """Where the failure starts, and in what of the batch."""
         located = self._try("locating", lambda: locate.locate(self.subject, facts.precision))
         origin = located.origin if located else None
@@ -129,7 +134,7 @@ class _Study:
         if origin is not None:
             module = origin.module
             swapped = self._try("swapping", lambda: swap.swap(self.subject, facts.precision, module))
-        return verdict.with_explanation(facts, origin, blamed, swapped, self._frames(facts.precision, origin))
+        return with_explanation(facts, origin, blamed, swapped, self._frames(facts.precision, origin))
 
     def _try(self, what: str, work: Callable[[], _Result]) -> _Result | None:
         """The user's model may refuse to be watched or given part of a batch; the verdict then stands without that."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from gradtrend.replay import rng
-from gradtrend.replay.tensors import map_tensors
+from gradtrend.replay.subject import rng
+from gradtrend.replay.subject.tensors import map_tensors
 
 FORMAT = "gradtrend.capture"
 VERSION = 1

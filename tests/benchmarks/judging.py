@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from gradtrend.detect.judge import judge
-from gradtrend.detect.rules import load_rules
+from gradtrend.detect.rules.load import load_rules
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
 

@@ -14,11 +14,12 @@ from typing import Any
 import polars as pl
 
 from gradtrend.detect.judge import judge
-from gradtrend.detect.rules import load_rules
+from gradtrend.detect.rules.load import load_rules
 from gradtrend.model.report import RunReport
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Verdict
-from gradtrend.pipeline import AnalyzeOptions, read_path
+from gradtrend.pipeline.runs import AnalyzeOptions
+from gradtrend.pipeline.series import read_path
 
 FIXTURES = tuple(Path(__file__).parents[2] / "fixtures" / "labelled" / name for name in ("zoo", "shapes"))
 ALARMS = frozenset({Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.VANISHING})

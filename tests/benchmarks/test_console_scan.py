@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradtrend.ingest import console
+from gradtrend.ingest.formats.console import reader as console
 from gradtrend.ingest.reading import ReadOptions
 
 pytestmark = pytest.mark.benchmark
@@ -46,7 +46,7 @@ def test_a_log_that_matches_nothing_runs_at_100_megabytes_a_second(tmp_path: Pat
     path = write(tmp_path / "train.log", 256, every=0)
     size = path.stat().st_size / 1e6
     grep = min(seconds(lambda: subprocess.run(["grep", "-c", "grad", path], check=False)) for _ in range(3))
-    ours = min(seconds(lambda: console.ADAPTER.read(path, ReadOptions())) for _ in range(3))
+    ours = min(seconds(lambda: console.read(path, ReadOptions())) for _ in range(3))
     print(f"{size / ours:.0f} MB/s, {ours / grep:.1f} times the time of grep -c")
     assert size / ours >= 100
     assert ours / grep < 20  # so that a slow machine, where 100 MB/s may be out of reach, still tells
@@ -54,11 +54,14 @@ def test_a_log_that_matches_nothing_runs_at_100_megabytes_a_second(tmp_path: Pat
 
 def test_memory_is_bounded_by_what_is_logged(tmp_path: Path) -> None:
     path = write(tmp_path / "train.log", 1024, every=100)
-    code = (
-        "import resource, pathlib, sys; from gradtrend.ingest import console; from gradtrend.ingest.reading import *;"
-        "(r,) = console.ADAPTER.read(pathlib.Path(sys.argv[1]), ReadOptions());"
-        "print(r.table.height, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
-    )
+    code = """
+import pathlib, resource, sys
+from gradtrend.ingest.formats.console.reader import read
+from gradtrend.ingest.reading import ReadOptions
+(reading,) = read(pathlib.Path(sys.argv[1]), ReadOptions())
+points = sum(series.height for series in reading.series.values())
+print(points, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
     done = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True)
     points, megabytes = map(int, done.stdout.split())
     print(f"{points} points, {megabytes} MiB")

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import gradtrend
-from gradtrend.replay.locate import locate
-from gradtrend.replay.rng import snapshot
-from gradtrend.replay.step import run_step
-from gradtrend.replay.subject import Subject
+from gradtrend.replay.run.step import run_step
+from gradtrend.replay.search.locate import locate
+from gradtrend.replay.subject.rng import snapshot
+from gradtrend.replay.subject.subject import Subject
 
 pytestmark = pytest.mark.benchmark
 

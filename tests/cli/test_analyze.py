@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 from click.testing import Result
 
-from gradtrend import pipeline
 from gradtrend.model.runlog import RunLog
-from gradtrend.report.json import schema
+from gradtrend.pipeline import analyze as pipeline
+from gradtrend.report.json.report import schema
 
 Call = Callable[..., Result]
 

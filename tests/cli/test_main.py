@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from gradtrend import __version__, pipeline
 from gradtrend.cli.main import COMMANDS
+from gradtrend.detect import rules
+from gradtrend.version import __version__
 
 Call = Callable[..., Result]
 
@@ -36,7 +37,7 @@ def test_a_mistyped_command_gets_a_hint(call: Call) -> None:
 def test_an_internal_error_is_one_line_and_a_traceback_only_when_asked(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "load_rules", lambda folder: 1 / 0)
+    monkeypatch.setattr(rules, "load_rules", lambda folder: 1 / 0)
     done = call("rule")
     assert done.exit_code == 4
     assert done.stderr.startswith("gradtrend: internal error: ZeroDivisionError")

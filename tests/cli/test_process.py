@@ -13,12 +13,12 @@ import pytest
 GRADTREND = [sys.executable, "-m", "gradtrend"]
 SLOW = """
 import time
-from gradtrend import pipeline
+from gradtrend.pipeline import analyze
 from gradtrend.cli import main
 def wait(*_):
     print("ready", flush=True)
     time.sleep(60)
-pipeline.analyze_paths = wait
+analyze.analyze_paths = wait
 main(["analyze", "x"])
 """
 

@@ -16,7 +16,7 @@ import torch
 from click.testing import Result
 
 import gradtrend
-from gradtrend.report.json import schema
+from gradtrend.report.json.report import schema
 from tests.replay import steps
 from tests.replay.steps import batch, capture
 

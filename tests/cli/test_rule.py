@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from click.testing import Result
 
-from gradtrend.pipeline import load_rules
+from gradtrend.detect.rules import load_rules
 
 Call = Callable[..., Result]
 

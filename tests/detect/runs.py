@@ -11,15 +11,16 @@ from typing import Any
 
 import polars as pl
 
-from gradtrend.detect.case import Case, RunCase, run_case
+from gradtrend.detect.curves.case import Case, RunCase, run_case
+from gradtrend.detect.curves.series import Series
 from gradtrend.detect.judge import judge
-from gradtrend.detect.rules import load_rules
-from gradtrend.detect.series import Series
-from gradtrend.ingest.discover import find_runs
-from gradtrend.ingest.load import Choice, load_runs
-from gradtrend.ingest.merge import TABLE_SCHEMA
+from gradtrend.detect.rules.load import load_rules
 from gradtrend.ingest.reading import ReadOptions
-from gradtrend.model.report import Finding, RunReport
+from gradtrend.ingest.runs.find import find_runs
+from gradtrend.ingest.runs.join import TABLE_SCHEMA
+from gradtrend.ingest.runs.load import Choice, load_runs
+from gradtrend.model.finding import Finding
+from gradtrend.model.report import RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role

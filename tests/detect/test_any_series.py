@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from gradtrend.model.report import Report, RunReport
 from gradtrend.model.runlog import RunLog, Settings
 from gradtrend.model.words import Role, Severity, Trend, Verdict
-from gradtrend.report.json import render_json, schema
-from gradtrend.report.style import Style
-from gradtrend.report.text import render_text
-
-from .runs import judged, rows
+from gradtrend.report.json.report import render_json, schema
+from gradtrend.report.text.report import render_text
+from gradtrend.report.wording.style import Style
+from tests.detect.runs import judged, rows
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 ODD = [

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from gradtrend.model.report import RunReport
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role, Trend, Verdict
-
-from .runs import Labelled, judged, labelled_runs, one_of_each_kind, read
+from tests.detect.runs import Labelled, judged, labelled_runs, one_of_each_kind, read
 
 KINDS = one_of_each_kind()
 kinds = st.sampled_from(KINDS)

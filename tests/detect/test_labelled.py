@@ -7,8 +7,7 @@ from typing import Any
 
 from gradtrend.model.report import RunReport
 from gradtrend.model.words import Role
-
-from .runs import Labelled, labelled_runs
+from tests.detect.runs import Labelled, labelled_runs
 
 SICK = {"exploding", "nan-collapse", "vanishing"}
 

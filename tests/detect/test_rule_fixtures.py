@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .runs import FIXTURES, fired, judged, read, shipped_rules
+from tests.detect.runs import FIXTURES, fired, judged, read, shipped_rules
 
 FOLDERS = sorted(path for path in (FIXTURES / "rules").glob("*/*/*") if path.is_dir())
 SILENCED = [folder for folder in FOLDERS if folder.name.startswith("silenced_by_")]

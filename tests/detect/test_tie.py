@@ -12,8 +12,7 @@ from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.report import NonFinite
 from gradtrend.model.runlog import RunLog, Settings
 from gradtrend.model.words import Cause, Order, Role, Verdict
-
-from .runs import Values, judged, log_of, rows
+from tests.detect.runs import Values, judged, log_of, rows
 
 NAN, INF = math.nan, math.inf
 N = 40

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gradtrend
-from gradtrend.detect.series import Series, total_of
+from gradtrend.detect.curves.series import Series, total_of
 from gradtrend.model.words import Role
 
 

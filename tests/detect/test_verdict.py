@@ -11,8 +11,7 @@ import pytest
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import Note, RunLog
 from gradtrend.model.words import Role, Severity, Trend, Verdict
-
-from .runs import finding, fired, judged, log_of, rows, shipped_rules
+from tests.detect.runs import finding, fired, judged, log_of, rows, shipped_rules
 
 NAN = math.nan
 N = 60

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from gradtrend.ingest.adapters import ADAPTERS
-from gradtrend.ingest.discover import find_runs
-from gradtrend.ingest.load import Choice, load_runs
+from gradtrend.ingest.formats import ADAPTERS
 from gradtrend.ingest.reading import ReadOptions
+from gradtrend.ingest.runs.find import find_runs
+from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
 
 RUNS = Path(__file__).parents[2] / "fixtures" / "runs"

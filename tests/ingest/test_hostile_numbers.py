@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gradtrend.ingest.rows import Column, points_of
-from gradtrend.ingest.settings import settings_of
-from gradtrend.pipeline import AnalyzeOptions, analyze_path
+from gradtrend.ingest.reading.columns import Column, points_of
+from gradtrend.ingest.settings.folder import settings_of
+from gradtrend.pipeline.analyze import analyze_path
+from gradtrend.pipeline.runs import AnalyzeOptions
 
 HUGE = "9" * 5000
 

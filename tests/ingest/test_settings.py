@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradtrend.ingest import settings as settings_module
-from gradtrend.ingest.settings import merge_settings, settings_from, settings_of
+from gradtrend.ingest.settings import folder as settings_module
+from gradtrend.ingest.settings.folder import settings_of
+from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
 
 LIGHTLY = Path(__file__).parents[2] / "fixtures" / "runs" / "lightly"

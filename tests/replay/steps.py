@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gradtrend.ingest.captures import read_capture
+from gradtrend.ingest.captures.find import read_capture
 from gradtrend.model.replay import Replay
 from gradtrend.replay import ReplayOptions, replay_captures
 from gradtrend.replay.native import save_capture, snapshot_random_states

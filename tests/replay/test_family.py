@@ -10,13 +10,12 @@ import pytest
 import torch
 from torch import nn
 
-from gradtrend.detect.rules import load_rules
+from gradtrend.detect.rules.load import load_rules
 from gradtrend.model.replay import Outcome, Replay, ReplayCause
-from gradtrend.replay.findings import with_findings
+from gradtrend.replay.conclude.findings import with_findings
 from gradtrend.replay.native import snapshot_random_states
-
-from . import steps
-from .steps import batch, capture, replayed, replayed_one
+from tests.replay import steps
+from tests.replay.steps import batch, capture, replayed, replayed_one
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

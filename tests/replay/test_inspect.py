@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradtrend.ingest.captures import read_capture
+from gradtrend.ingest.captures.find import read_capture
 from gradtrend.model.replay import Inspection
 from gradtrend.replay import inspect
 from gradtrend.replay.inspect import inspect_capture

@@ -7,18 +7,9 @@ import math
 import pytest
 
 from gradtrend.model.capture import Capture, OverflowReport
+from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.replay import Inspection, Outcome, Replay, ReplayCause, SweepRow
-from gradtrend.model.report import (
-    Checks,
-    Evidence,
-    Failure,
-    Finding,
-    NonFinite,
-    Report,
-    RunReport,
-    SeriesReport,
-    SkippedRule,
-)
+from gradtrend.model.report import Checks, Failure, NonFinite, Report, RunReport, SeriesReport, SkippedRule
 from gradtrend.model.runlog import Skipped, Source
 from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
 

@@ -1,0 +1,196 @@
+"""What a rule is evaluated on: one series with everything of its run that a measure may look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from gradtrend.detect.curves.levels import median
+from gradtrend.detect.curves.loss import (
+    Descent,
+    descent_of,
+    gain_overall,
+    loss_scatter,
+    lowest_level,
+    pick_loss,
+    shows_progress,
+    without_masked,
+)
+from gradtrend.detect.curves.nonfinite import Collapse, NonFiniteState, find_collapse, nonfinite_state
+from gradtrend.detect.curves.series import Series, series_of, total_of
+from gradtrend.detect.curves.shape import Change, Shape, describe
+from gradtrend.detect.curves.spikes import Spike, find_spikes
+from gradtrend.detect.curves.warmup import early_until, warmup_end
+from gradtrend.model.runlog import RunLog
+from gradtrend.model.words import Role
+
+# x3 above everything before: what a spike of warm-up must show, since the norm is high anyway when training begins.
+BEYOND_HISTORY = 0.5
+
+
+@dataclass(frozen=True)
+class RunCase:
+    """One run: its series by role, and what holds for all of them.
+
+    `progress` is the loss where it says how far training came, else None.
+    """
+
+    log: RunLog
+    norms: tuple[Series, ...]
+    layers: tuple[Series, ...]
+    loss: Series | None
+    progress: Series | None
+    lr: Series | None
+    loss_scale: Series | None
+    param_norms: tuple[Series, ...]
+    nonfinite: NonFiniteState
+    _cases: dict[str | None, Case] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def case(self, series: Series | None) -> Case:
+        """The case of one of this run's series, made once: what was measured for one rule serves the next."""
+        metric = None if series is None else series.metric
+        if metric not in self._cases:
+            self._cases[metric] = Case(self, series)
+        return self._cases[metric]
+
+    @cached_property
+    def warmup_end(self) -> int | None:
+        """The step at which the logged learning rate reaches its peak, or the configured one without a log, or None."""
+        return self.log.settings.warmup_steps if self.lr is None else warmup_end(self.lr)
+
+    @cached_property
+    def descent(self) -> Descent | None:
+        """How the loss came down, or None where it cannot tell."""
+        return descent_of(self.progress)
+
+    @cached_property
+    def loss_gain(self) -> float | None:
+        """How far the loss came over the whole run, as a share of where it was; None where it cannot tell."""
+        return None if self.progress is None or self.descent is None else gain_overall(self.progress, self.descent)
+
+    @cached_property
+    def loss_scatter(self) -> float | None:
+        """Relative scatter of the loss over the run."""
+        return loss_scatter(self.progress)
+
+    @cached_property
+    def lowest_loss(self) -> float | None:
+        """The lowest settled level of the loss, or None without one or with few points."""
+        return lowest_level(self.progress)
+
+    @cached_property
+    def top_layer_level(self) -> float | None:
+        """log10 of the largest per-layer level over the second half of the run, or None without layers."""
+        levels = [late_level(shape) for s in self.layers if (shape := self.case(s).shape) is not None]
+        return max(levels, default=None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One series of a run. For rules on the run as a whole `series` is its first total gradient norm, or None.
+
+    `measured` holds the measures already taken, by name.
+    """
+
+    run: RunCase
+    series: Series | None
+    measured: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def collapse(self) -> Collapse | None:
+        """Where this series becomes non-finite for good."""
+        return None if self.series is None else find_collapse(self.series)
+
+    @property
+    def ending_points(self) -> int:
+        """Non-finite points that end this series; a single one counts as two, since it did not come back."""
+        return 0 if self.collapse is None else max(2, self.collapse.points)
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """The shape of this series' finite part."""
+        return None if self.series is None else describe(self.series, self.collapse is not None)
+
+    @property
+    def rise(self) -> Change | None:
+        """The rise to the end of this series."""
+        return None if self.shape is None else self.shape.rise
+
+    @property
+    def fall(self) -> Change | None:
+        """The fall to the end of this series."""
+        return None if self.shape is None else self.shape.fall
+
+    @cached_property
+    def spikes(self) -> tuple[Spike, ...]:
+        """All spikes that came back."""
+        return () if self.shape is None else find_spikes(self.shape.y, self.shape.local)
+
+    @cached_property
+    def early_spikes(self) -> tuple[Spike, ...]:
+        """Spikes of warm-up: above all before them (a bump on the way down is none) and not surpassed by later ones."""
+        shape = self.shape
+        if shape is None:
+            return ()
+        early = [s for s in self.spikes if shape.steps[s.first] <= self.early_until]
+        highest_later = max((s.decades for s in self.late_spikes), default=0.0)
+        return tuple(s for s in early if s.beyond >= BEYOND_HISTORY and s.decades >= highest_later)
+
+    @cached_property
+    def late_spikes(self) -> tuple[Spike, ...]:
+        """Spikes later than that."""
+        shape = self.shape
+        return () if shape is None else tuple(s for s in self.spikes if shape.steps[s.first] > self.early_until)
+
+    @cached_property
+    def early_until(self) -> float:
+        """The last step that counts as warm-up or just after it."""
+        if self.series is None or not len(self.series):
+            return 0.0
+        steps = self.series.steps
+        return early_until(int(steps[0]), int(steps[-1]), self.run.warmup_end)
+
+    def before(self, index: int) -> tuple[tuple[int, int], ...]:
+        """Windows of steps just before a judged point: a twentieth of the run; at the start its first point as well."""
+        if index > 0:
+            return (self._steps(index - self._near, index - 1),)
+        return self._steps(0, 0), self._steps(0, self._near - 1)
+
+    def since(self, index: int) -> tuple[int, int]:
+        """The window of a twentieth of the run from a judged point on."""
+        return self._steps(index, index + self._near - 1)
+
+    @property
+    def _near(self) -> int:
+        return max(3, (self.shape.points if self.shape is not None else 0) // 20)
+
+    def _steps(self, first: int, last: int) -> tuple[int, int]:
+        shape = self.shape
+        assert shape is not None
+        return int(shape.steps[max(0, first)]), int(shape.steps[min(last, shape.points - 1)])
+
+
+def late_level(shape: Shape) -> float:
+    """Median of y over the second half of the judged points."""
+    return median(shape.y[shape.points // 2 :])
+
+
+def run_case(log: RunLog) -> RunCase:
+    """Sort the series of a run by role."""
+    series = series_of(log)
+    by_role = {role: tuple(s for s in series if s.role is role) for role in Role}
+    norms = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is None)
+    layers = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is not None)
+    if not norms and (total := total_of(layers)) is not None:
+        norms = (total,)
+    losses = by_role[Role.LOSS]
+    loss = pick_loss(losses)
+    scales = by_role[Role.LOSS_SCALE]
+    scaled = bool(scales) or bool(log.settings.in_float16)
+    state = nonfinite_state(log, norms, loss, scaled)
+    for norm in norms:
+        loss = without_masked(loss, norm) if loss is not None else None
+    lr = max(by_role[Role.LR], key=len, default=None)
+    scale = max(scales, key=len, default=None)
+    progress = loss if shows_progress(losses) else None
+    return RunCase(log, norms, layers, loss, progress, lr, scale, by_role[Role.PARAM_NORM], state)

@@ -1,0 +1,216 @@
+"""NaN and inf: where they begin, whether they stay, and which of gradient and loss was first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradtrend.detect.curves.levels import median
+from gradtrend.detect.curves.loss import masked_steps
+from gradtrend.detect.curves.series import IntArray, Series
+from gradtrend.model.runlog import RunLog
+from gradtrend.model.words import Cause, Order
+
+# From the collapse on at least this share of the points is non-finite: a filter or one rank may let a value through.
+_STAYS_SHARE = 0.9
+# So many non-finite points at the very end can still be skipped updates of a loss scaler that the log's end cut off.
+_SCALER_SKIPS = 2
+# Every norm non-finite is a collapse from this many rows on; fewer may be the first log of a run that goes on.
+_ALL_NONFINITE_ROWS = 3
+# A loss of 0.0 at more than this share of the non-finite norms is a filter's doing (the limit of GT203).
+_MOSTLY_MASKED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Collapse:
+    """The index and step from which a series stays non-finite, and for how many points."""
+
+    index: int
+    step: int
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
+class NonFiniteState:
+    """Everything about non-finite values of a run that the rules and the report need.
+
+    `evidence_step` is the first step that only files under `debug/` show to be non-finite; `came_back` counts the
+    non-finite values after which the same series was finite again.
+    """
+
+    grad_first: int | None
+    loss_first: int | None
+    grad_count: int
+    loss_count: int
+    masked_share: float
+    forward_first: int | None
+    evidence_step: int | None
+    collapse_step: int | None
+    collapse_points: int
+    came_back: int
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is non-finite."""
+        firsts = (self.grad_first, self.loss_first, self.forward_first, self.evidence_step)
+        return any(first is not None for first in firsts)
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether it stays so."""
+        return self.collapse_step is not None
+
+
+def find_collapse(series: Series) -> Collapse | None:
+    """Where a series becomes non-finite for good, or None."""
+    bad = ~series.finite
+    n = len(bad)
+    if not n or not bad.any():
+        return None
+    share = np.cumsum(bad[::-1])[::-1] / np.arange(n, 0, -1)
+    starts = np.flatnonzero(bad & (share >= _STAYS_SHARE))
+    if not len(starts) or not bad[-1]:
+        return None
+    index = int(starts[0])
+    if index == 0 and n < _ALL_NONFINITE_ROWS:
+        return None
+    return Collapse(index, int(series.steps[index]), n - index)
+
+
+def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, scaled: bool) -> NonFiniteState:
+    """Join what the log and the files under `debug/` say. `scaled` says that a loss scaler is at work."""
+    grad_steps = [int(n.steps[~n.finite][0]) for n in norms if not n.finite.all()]
+    loss_steps = [int(loss.steps[~loss.finite][0])] if loss is not None and not loss.finite.all() else []
+    collapses = [c for n in norms if (c := _lasting(n, loss, scaled)) is not None]
+    if loss is not None and (c := find_collapse(loss)) is not None and c.points >= 2:
+        collapses.append(c)
+    if loss is not None and not loss_steps and (gone := _loss_gone(loss, collapses)) is not None:
+        loss_steps = [gone]
+    evidence = _evidence(log, norms, [] if loss is None else [loss])
+    first = min(collapses, key=lambda c: c.step, default=None)
+    collapse_step = min([c.step for c in collapses] + ([] if evidence is None else [evidence]), default=None)
+    captured = [c.step for c in log.captures if c.step is not None and not c.finite]
+    return NonFiniteState(
+        grad_first=min(grad_steps + captured, default=None),
+        loss_first=min(loss_steps, default=None),
+        grad_count=sum(int((~n.finite).sum()) for n in norms),
+        loss_count=0 if loss is None else int((~loss.finite).sum()),
+        masked_share=_masked_share(loss, norms),
+        forward_first=min((r.batch for r in log.overflow_reports if r.detected), default=None),
+        evidence_step=evidence,
+        collapse_step=collapse_step,
+        collapse_points=first.points if first else 0,
+        came_back=sum(_came_back(s) for s in (*norms, *((loss,) if loss is not None else ())))
+        + _trained_on(log, norms),
+    )
+
+
+def _masked_share(loss: Series | None, norms: Sequence[Series]) -> float:
+    """Share of the steps with a non-finite norm at which the loss is logged as exactly 0.0."""
+    if loss is None or all(norm.finite.all() for norm in norms):
+        return 0.0
+    masked = _distinct([loss.steps[masked_steps(loss, norm)] for norm in norms])
+    return masked / _distinct([norm.steps[~norm.finite] for norm in norms])
+
+
+def _distinct(parts: Sequence[IntArray]) -> int:
+    """How many different steps there are. (`np.unique` would load `numpy.ma`, which a short log would notice.)"""
+    steps = np.sort(np.concatenate(parts))
+    return min(1, len(steps)) + int((steps[1:] != steps[:-1]).sum())
+
+
+def _trained_on(log: RunLog, norms: Sequence[Series]) -> int:
+    """How many captured or reported steps were followed by a finite norm."""
+    last = _last_finite(norms)
+    captured = sum(c.step is not None and not c.finite and c.step < last for c in log.captures)
+    return captured + sum(r.detected and r.batch < last for r in log.overflow_reports)
+
+
+def _last_finite(norms: Sequence[Series]) -> int:
+    """The last step at which a norm is finite; -1 without one."""
+    return max((int(n.steps[n.finite][-1]) for n in norms if n.finite.any()), default=-1)
+
+
+def _came_back(series: Series) -> int:
+    """How many non-finite values a finite one follows."""
+    finite = np.flatnonzero(series.finite)
+    return int((~series.finite[: finite[-1]]).sum()) if len(finite) else 0
+
+
+def _lasting(norm: Series, loss: Series | None, scaled: bool) -> Collapse | None:
+    """The collapse of a norm, unless it may be a loss scaler's skipped updates at the very end of the log."""
+    collapse = find_collapse(norm)
+    if collapse is None or collapse.points > _SCALER_SKIPS or collapse.index == 0:
+        return collapse
+    skipped_before = not norm.finite[: collapse.index].all()
+    if not scaled and not skipped_before:
+        return collapse
+    values = loss.between(collapse.step, int(norm.steps[-1])) if loss is not None else np.zeros(0)
+    return collapse if not len(values) or not np.isfinite(values).all() else None
+
+
+def _loss_gone(loss: Series, collapses: Sequence[Collapse]) -> int | None:
+    """The step from which the loss is no longer logged because it was NaN (Megatron drops the field), or None."""
+    for collapse in collapses:
+        if collapse.points >= _ALL_NONFINITE_ROWS and len(loss) >= 2 and int(loss.steps[-1]) < collapse.step:
+            cadence = int(median(np.diff(loss.steps).astype(np.float64)))
+            if collapse.step - int(loss.steps[-1]) <= 2 * cadence:
+                return collapse.step
+    return None
+
+
+def _evidence(log: RunLog, norms: Sequence[Series], losses: Sequence[Series]) -> int | None:
+    """The first step that a capture, a report or the trainer's last words show non-finite; no finite norm follows."""
+    last_finite = _last_finite(norms)
+    steps = [c.step for c in log.captures if c.step is not None and not c.finite]
+    steps += [r.batch for r in log.overflow_reports if r.detected]
+    if any(note.kind == "stopped-on-nan" for note in log.notes):
+        steps.append(_next_step([*norms, *losses]))
+    return min((step for step in steps if step >= last_finite), default=None)
+
+
+def _next_step(series: Sequence[Series]) -> int:
+    """The step that would have been logged next: one interval after the last."""
+    longest = max((s for s in series if len(s)), key=lambda s: int(s.steps[-1]), default=None)
+    if longest is None:
+        return 0
+    interval = int(median(np.diff(longest.steps).astype(np.float64))) if len(longest) > 1 else 1
+    return int(longest.steps[-1]) + interval
+
+
+def order_of(state: NonFiniteState) -> Order | None:
+    """Which of gradient and loss was non-finite first."""
+    grad, loss = state.grad_first, state.loss_first
+    if grad is None and loss is None:
+        return None
+    if loss is None:
+        return Order.GRADIENT_ONLY
+    if grad is None:
+        return Order.LOSS_ONLY
+    if grad == loss:
+        return Order.SAME_STEP
+    return Order.GRADIENT_FIRST if grad < loss else Order.LOSS_FIRST
+
+
+def cause_of(state: NonFiniteState, exploded: bool) -> Cause | None:
+    """Why, as far as the log tells. `exploded` says that the finite part explodes."""
+    if not state.any:
+        return None
+    if not state.collapsed:
+        return Cause.RECOVERED if state.came_back else None
+    if exploded:
+        return Cause.AFTER_EXPLOSION
+    if state.masked_share > _MOSTLY_MASKED:
+        return Cause.MASKED
+    order = order_of(state)
+    if order is None or (order is Order.GRADIENT_ONLY and not state.grad_count):
+        return None  # only a file under debug/ says so: the loss of that step is unknown
+    return {
+        Order.GRADIENT_FIRST: Cause.GRADIENT_FIRST,
+        Order.GRADIENT_ONLY: Cause.GRADIENT_FIRST,
+        Order.LOSS_FIRST: Cause.LOSS_FIRST,
+        Order.LOSS_ONLY: Cause.LOSS_FIRST,
+        Order.SAME_STEP: Cause.SAME_STEP,
+    }[order]

@@ -1,0 +1,18 @@
+"""The measures that rules name. Each takes a Case and returns a number, or None where it cannot be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gradtrend.detect.measures import layers, log, loss, nonfinite, norm, progress, scale
+from gradtrend.detect.measures.measure import Measure
+
+MEASURES: Mapping[str, Measure] = {
+    **norm.MEASURES,
+    **progress.MEASURES,
+    **layers.MEASURES,
+    **nonfinite.MEASURES,
+    **loss.MEASURES,
+    **scale.MEASURES,
+    **log.MEASURES,
+}

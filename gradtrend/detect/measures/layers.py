@@ -1,0 +1,36 @@
+"""Measures of one layer's norm beside the other layers and the total."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gradtrend.detect.curves.case import Case, late_level
+from gradtrend.detect.measures.measure import Measure
+
+
+def decades_below_other_layers(case: Case) -> float | None:
+    """How far a layer's norm lies below the largest layer's, over the second half of the run."""
+    top = case.run.top_layer_level
+    return None if case.shape is None or top is None else top - late_level(case.shape)
+
+
+def decades_end_below_layers(case: Case) -> float | None:
+    """How far the end of a layer's norm lies below the level of the largest layer."""
+    top = case.run.top_layer_level
+    return None if case.shape is None or top is None else top - case.shape.end
+
+
+def decades_above_total_rise(case: Case) -> float | None:
+    """How much more a layer's norm rose than the total's."""
+    if case.shape is None:
+        return None
+    totals = [case.run.case(norm).shape for norm in case.run.norms]
+    rises = [max(0.0, t.rise.decades) for t in totals if t is not None]
+    return case.shape.rise.decades - max(rises, default=0.0)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "decades_below_other_layers": Measure(decades_below_other_layers, "decades", "below the top layer", "no layers"),
+    "decades_end_below_layers": Measure(decades_end_below_layers, "decades", "end below the top layer", "no layers"),
+    "decades_above_total_rise": Measure(decades_above_total_rise, "decades", "rise beyond that of the total norm"),
+}

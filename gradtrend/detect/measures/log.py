@@ -1,0 +1,94 @@
+"""Whether a log can be judged at all: how many points, clipped, unreported, stale, or averaged norms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gradtrend.detect.curves.case import Case
+from gradtrend.detect.curves.levels import median, spread
+from gradtrend.detect.curves.series import FloatArray
+from gradtrend.detect.measures.measure import Measure
+
+# Values this near to each other (relative) are the same number: float32 keeps 1e-7, most loggers print 4 digits.
+_SAME = 1e-5
+
+
+def finite_points(case: Case) -> float | None:
+    """How many finite positive norms there are."""
+    return 0.0 if case.shape is None else float(case.shape.points)
+
+
+def gradient_norms(case: Case) -> float | None:
+    """How many total gradient norms there are; that of two layers or more counts, one layer is not the model."""
+    return float(len(case.run.norms))
+
+
+def share_at_top(case: Case) -> float | None:
+    """Share of the finite norms that equal the largest one: a norm logged after clipping sits at the limit."""
+    values = _finite(case)
+    if not len(values):
+        return None
+    return float((values >= values.max() * (1 - _SAME)).mean()) if values.max() > 0 else 0.0
+
+
+def share_of_zeros(case: Case) -> float | None:
+    """Share of the finite norms that are exactly zero, but for steps whose loss is zero too (a satisfied margin)."""
+    series, loss = case.series, case.run.loss
+    if series is None or not series.finite.any():
+        return None
+    zero = series.finite & (series.values == 0)
+    if loss is not None and zero.any():
+        zero &= ~np.isin(series.steps, loss.steps[loss.values == 0])
+    return float(zero.sum() / series.finite.sum())
+
+
+def share_repeated(case: Case) -> float | None:
+    """Share of the points that repeat the value before them exactly (of those that are neither zero nor the top)."""
+    values = _finite(case)
+    if len(values) < 2:
+        return None
+    repeated = (values[1:] == values[:-1]) & (values[1:] > 0) & (values[1:] < values.max() * (1 - _SAME))
+    return float(repeated.mean())
+
+
+def smoothness(case: Case) -> float | None:
+    """Scatter from point to point over that about the local level: 1.4 for white noise, near 0 for an average."""
+    shape = case.shape
+    if shape is None or shape.points < 40:
+        return None
+    return spread(np.diff(shape.y)) / shape.scatter if shape.scatter > 0 else None
+
+
+def share_over_clip(case: Case) -> float | None:
+    """Share of the finite norms above the run's clipping limit."""
+    clip = case.run.log.settings.gradient_clip
+    values = _finite(case)
+    return None if not clip or not len(values) else float((values > clip).mean())
+
+
+def steps_between_points(case: Case) -> float | None:
+    """Steps from one logged norm to the next, median."""
+    series = case.series
+    return None if series is None or len(series) < 2 else median(np.diff(series.steps).astype(np.float64))
+
+
+def _finite(case: Case) -> FloatArray:
+    return np.zeros(0) if case.series is None else case.series.finite_values
+
+
+MEASURES: Mapping[str, Measure] = {
+    "finite_points": Measure(finite_points, "points", "finite positive norms", ""),
+    "gradient_norms": Measure(gradient_norms, "series", "total gradient norms", ""),
+    "share_at_top": Measure(share_at_top, "share", "norms equal to the largest one"),
+    "share_of_zeros": Measure(share_of_zeros, "share", "norms exactly zero"),
+    "share_repeated": Measure(share_repeated, "share", "norms equal to the one before", "fewer than 2 finite norms"),
+    "smoothness": Measure(
+        smoothness, "ratio", "scatter from point to point over scatter about the level", "under 40 points"
+    ),
+    "share_over_clip": Measure(
+        share_over_clip, "share", "norms above the clipping limit", "the clipping limit is not known"
+    ),
+    "steps_between_points": Measure(steps_between_points, "steps", "steps between logged norms", "fewer than 2 norms"),
+}

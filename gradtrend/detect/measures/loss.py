@@ -1,0 +1,128 @@
+"""Measures of the loss and of the learning rate that it meets. The case's series is the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gradtrend.detect.curves.case import Case
+from gradtrend.detect.curves.levels import median, spread
+from gradtrend.detect.curves.loss import last_values, scatter_of
+from gradtrend.detect.curves.series import FloatArray
+from gradtrend.detect.curves.warmup import SWITCH_FACTOR
+from gradtrend.detect.measures.measure import Measure
+
+# Fewer points than this show neither a plateau nor a change of scatter.
+_LEAST_POINTS = 40
+
+
+def _finite(case: Case) -> FloatArray:
+    loss = case.run.progress
+    return np.zeros(0) if loss is None else loss.finite_values
+
+
+def loss_spike_factor(case: Case) -> float | None:
+    """Height of the highest late spike of the loss over its local level, as a factor; None for a loss below zero."""
+    if case.shape is None or not len(_finite(case)) or _finite(case).min() < 0:
+        return None
+    return float(10 ** max((s.decades for s in case.late_spikes), default=0.0))
+
+
+def loss_rise_factor(case: Case) -> float | None:
+    """The loss at the end over its lowest settled level, as a factor; None for a loss that is not positive."""
+    values, lowest = _finite(case), case.run.lowest_loss
+    if lowest is None or values.min() <= 0:
+        return None
+    return median(last_values(values)) / lowest
+
+
+def loss_rise_over_noise(case: Case) -> float | None:
+    """The same rise in standard deviations of the loss's point-to-point scatter."""
+    values, lowest = _finite(case), case.run.lowest_loss
+    if lowest is None:
+        return None
+    rise = median(last_values(values)) - lowest
+    return rise / max(scatter_of(values), 1e-12 * abs(rise) + 1e-300)
+
+
+def loss_points(case: Case) -> float | None:
+    """Finite points of the loss."""
+    return float(len(_finite(case)))
+
+
+def alternation(case: Case) -> float | None:
+    """Share of the steps of the loss that turn back on the one before: 2/3 for white noise, 1 for an oscillation."""
+    values = _finite(case)
+    if len(values) < _LEAST_POINTS:
+        return None
+    steps = np.diff(values[len(values) // 2 :])
+    return float((steps[1:] * steps[:-1] < 0).mean())
+
+
+def loss_swing(case: Case) -> float | None:
+    """Median step of the loss from point to point in the second half, relative to its level."""
+    values = _finite(case)
+    if len(values) < _LEAST_POINTS:
+        return None
+    late = values[len(values) // 2 :]
+    level = median(np.abs(late))
+    return median(np.abs(np.diff(late))) / level if level > 0 else None
+
+
+def late_scatter_growth(case: Case) -> float | None:
+    """Scatter of the loss in the last quarter over that in the second quarter of the run, as a factor."""
+    values = _finite(case)
+    if len(values) < _LEAST_POINTS:
+        return None
+    quarter = len(values) // 4
+    early, late = spread(np.diff(values[quarter : 2 * quarter])), spread(np.diff(values[-quarter:]))
+    return late / early if early > 0 else None
+
+
+def loss_rise_after_lr_jump(case: Case) -> float | None:
+    """How much the loss rose, relative to its level, across the worst upward jump of the learning rate; 0 without one.
+
+    A jump is a change by half or more between two logged points that is not the warm-up.
+    """
+    lr, loss = case.run.lr, case.run.progress
+    if lr is None or loss is None or len(lr) < 8 or len(_finite(case)) < 8:
+        return None
+    rates = lr.values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        jumps = np.flatnonzero((rates[1:] >= SWITCH_FACTOR * rates[:-1]) & (rates[:-1] > 0))
+    warm = case.run.warmup_end
+    rises = [_rise_across(case, int(lr.steps[i + 1])) for i in jumps if warm is None or lr.steps[i] >= warm]
+    return max((rise for rise in rises if rise is not None), default=0.0)
+
+
+def _rise_across(case: Case, step: int) -> float | None:
+    loss = case.run.progress
+    assert loss is not None
+    steps, values = loss.steps[loss.finite], loss.finite_values
+    at, near = int(np.searchsorted(steps, step)), max(3, len(values) // 20)
+    before, after = values[max(0, at - near) : at], values[at : at + near]
+    if len(before) < 3 or len(after) < 3 or (level := median(before)) <= 0:
+        return None
+    noise = scatter_of(values) * np.sqrt(1 / len(before) + 1 / len(after))
+    rise = median(after) - level
+    return rise / level if rise > 4 * noise else 0.0
+
+
+MEASURES: Mapping[str, Measure] = {
+    "loss_spike_factor": Measure(loss_spike_factor, "x", "highest late spike of the loss", "the loss goes below zero"),
+    "loss_rise_factor": Measure(
+        loss_rise_factor, "x", "end of the loss over its lowest level", "the loss is not positive"
+    ),
+    "loss_rise_over_noise": Measure(loss_rise_over_noise, "sigma", "the same over its scatter", "fewer than 8 losses"),
+    "loss_points": Measure(loss_points, "points", "finite points of the loss", ""),
+    "alternation": Measure(alternation, "share", "steps of the loss that turn back", "fewer than 40 losses"),
+    "loss_swing": Measure(loss_swing, "share", "typical step of the loss over its level", "fewer than 40 losses"),
+    "late_scatter_growth": Measure(late_scatter_growth, "x", "scatter late over early", "fewer than 40 losses"),
+    "loss_rise_after_lr_jump": Measure(
+        loss_rise_after_lr_jump,
+        "share",
+        "loss gained at a jump of the rate",
+        "no learning rate, or fewer than 8 points",
+    ),
+}

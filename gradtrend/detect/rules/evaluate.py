@@ -1,0 +1,97 @@
+"""Evaluates rules on cases and says, with the log's own numbers, why they fired or not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gradtrend.detect.curves.case import Case
+from gradtrend.detect.measures import MEASURES
+from gradtrend.model.finding import Evidence
+from gradtrend.model.rule import Condition, Hold, Rule
+
+# Ratios of measure to limit are kept within 0.1 .. 10: beyond that nothing is more certain.
+_MOST_RATIO = 10.0
+# A jump of x100 in a log of a few points needs no second point to be believed: noise is a fraction of that.
+_OUTRIGHT_DECADES = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One rule on one case.
+
+    `strength` is how far the weakest condition is beyond its limit (1 = at the limit; over 1 fires); `missing` names
+    the measure that could not be taken, and then the rule was not checked.
+    """
+
+    rule: Rule
+    case: Case
+    fired: bool
+    strength: float
+    evidence: tuple[Evidence, ...]
+    missing: str | None = None
+
+
+def evaluate(rule: Rule, case: Case) -> Outcome:
+    """Check one rule on one case. Alternatives (conditions with a `case`) are tried in turn; the strongest counts."""
+    names = list(dict.fromkeys(c.case for c in rule.when if c.case is not None))
+    if not names:
+        return _check(rule, case, rule.when)
+    groups = [[c for c in rule.when if c.case is None] + [c for c in rule.when if c.case == name] for name in names]
+    outcomes = [_check(rule, case, group) for group in groups]
+    checked = [o for o in outcomes if o.missing is None]
+    return max(checked or outcomes, key=lambda o: (o.fired, o.strength))
+
+
+def _check(rule: Rule, case: Case, conditions: Iterable[Condition]) -> Outcome:
+    evidence, strengths = [], [_MOST_RATIO]
+    fired = True
+    for condition in conditions:
+        measure = MEASURES[condition.measure]
+        if condition.measure not in case.measured:
+            case.measured[condition.measure] = measure.function(case)
+        observed = case.measured[condition.measure]
+        if observed is None or math.isnan(observed):
+            if condition.missing == "pass":
+                continue
+            return Outcome(rule, case, False, 0.0, (), measure.missing or condition.measure)
+        evidence.append(Evidence(condition.measure, observed, condition.limit))
+        strengths.append(_ratio(condition, observed))
+        fired = fired and condition.holds(observed)
+    held = _held(rule.hold, case)
+    if held is not None:
+        observed_hold, wanted = held
+        fired = fired and observed_hold >= wanted
+        strengths.append(_MOST_RATIO if observed_hold >= wanted else observed_hold / wanted)
+    strength = min(strengths)
+    return Outcome(rule, case, fired, max(strength, 1.0) if fired else min(strength, 1.0), tuple(evidence))
+
+
+def _ratio(condition: Condition, observed: float) -> float:
+    """How far an observation is beyond the limit, as a ratio; a limit of zero is either met or not."""
+    high, low = (observed, condition.limit) if condition.above is not None else (condition.limit, observed)
+    if low <= 0 or high <= 0:
+        return _MOST_RATIO if condition.holds(observed) else 0.1
+    return min(_MOST_RATIO, max(1 / _MOST_RATIO, high / low))
+
+
+def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
+    """(points that the larger change has lasted, points wanted), or None without a demand or a shape.
+
+    In a short log a third of its points is enough, and one point where it is x100 off; a log that has not even the
+    points wanted holds nothing.
+    """
+    if hold.points is None and hold.fraction is None:
+        return None
+    shape = case.shape
+    if shape is None:
+        return None
+    change = shape.larger
+    points = change.points + (case.ending_points if change is shape.rise else 0)
+    total = shape.points + case.ending_points
+    if hold.points is not None:
+        least = 1 if change.decades >= _OUTRIGHT_DECADES else 2
+        wanted = min(hold.points, max(least, total // 3)) if total >= hold.points else hold.points
+        return float(points), float(wanted)
+    return float(points), (hold.fraction or 0.0) * total

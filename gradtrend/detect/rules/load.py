@@ -1,0 +1,100 @@
+"""Reads rule files. All mistakes of all files are reported at once."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from gradtrend.detect.rules.problems import problems_of
+from gradtrend.errors import ConfigError
+from gradtrend.model.rule import Action, Condition, Hold, Rule
+from gradtrend.model.words import Severity, Trend
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+
+
+def builtin_folder() -> Path:
+    """Where the shipped rules are: package data in a wheel, the top-level folder in a checkout."""
+    inside = _PACKAGE / "rules"
+    return inside if inside.is_dir() else _PACKAGE.parent / "rules"
+
+
+def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
+    """The shipped rules, with those of `extra` added or put in place of the ones with the same id; in order of id.
+
+    Raises ConfigError that lists every mistake in every file.
+    """
+    shipped, found = _shipped(builtin_folder())
+    rules, problems = dict(shipped), list(found)
+    if extra is not None:
+        if not extra.is_dir():
+            raise ConfigError(f"--rules {extra}: no such folder")
+        rules |= _read_folder(extra, problems)
+    problems += [
+        f"{rule.id}: unless names {other}, which is no rule"
+        for rule in rules.values()
+        for other in rule.unless
+        if other not in rules
+    ]
+    if problems:
+        raise ConfigError("\n".join(problems), "`gradtrend rule` lists the shipped rules; their files show the keys.")
+    return tuple(rules[rule_id] for rule_id in sorted(rules))
+
+
+@lru_cache(maxsize=1)
+def _shipped(folder: Path) -> tuple[dict[str, Rule], tuple[str, ...]]:
+    """The shipped rules and what is wrong with them, read once a process: parsing takes longer than judging a run."""
+    problems: list[str] = []
+    return _read_folder(folder, problems), tuple(problems)
+
+
+def rule_text(rule_id: str, extra: Path | None = None) -> str:
+    """The file that defines a rule, as it stands. Raises ConfigError where none does."""
+    for folder in (extra, builtin_folder()):
+        for file in sorted(folder.glob("*.toml")) if folder is not None else ():
+            text = file.read_text(encoding="utf-8")
+            if tomllib.loads(text).get("id") == rule_id:
+                return text
+    raise ConfigError(f"no file defines the rule {rule_id}")
+
+
+def _read_folder(folder: Path, problems: list[str]) -> dict[str, Rule]:
+    rules: dict[str, Rule] = {}
+    files: dict[str, str] = {}
+    for file in sorted(folder.glob("*.toml")):
+        if not file.is_file():  # a pipe would be waited for
+            problems.append(f"{file.name}: not a file")
+            continue
+        try:
+            data = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
+            problems.append(f"{file.name}: {error}")
+            continue
+        found = problems_of(data)
+        problems += [f"{file.name}: {problem}" for problem in found]
+        if not found and data["id"] in rules:
+            problems.append(f"{file.name}: id {data['id']} is that of {files[data['id']]}")
+        elif not found:
+            rules[data["id"]], files[data["id"]] = _rule(data), file.name
+    return rules
+
+
+def _rule(data: Mapping[str, Any]) -> Rule:
+    select, hold = data.get("select", {}), data.get("hold", {})
+    as_is = ("id", "name", "summary", "message", "help", "blind", "forbids_verdict")
+    plain = {key: data[key] for key in as_is if key in data}
+    return Rule(
+        **plain,
+        severity=Severity(data["severity"]),
+        role=select.get("role", "grad_norm"),
+        scope=select.get("scope", "run"),
+        note=select.get("note"),
+        trend=Trend(data["trend"]) if "trend" in data else None,
+        when=tuple(Condition(**condition) for condition in data.get("when", ())),
+        hold=Hold(hold.get("points"), hold.get("fraction")),
+        unless=tuple(data.get("unless", ())),
+        actions=tuple(Action(**action) for action in data.get("action", ())),
+    )

@@ -1,0 +1,122 @@
+"""Finds the mistakes in the data of one rule file: unknown keys, values of the wrong kind, words that mean nothing."""
+
+from __future__ import annotations
+
+import string
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from gradtrend.detect.measures import MEASURES
+from gradtrend.detect.rules.facts import FACTS, TEMPLATE_NAMES
+from gradtrend.model.words import Role, Severity, Trend
+
+_LARGEST = sys.float_info.max  # TOML has NaN, inf, and integers of any length
+_SHOWN = 100  # characters of a wrong value that are repeated
+_KINDS: Mapping[str, Callable[[Any], bool]] = {
+    "text": lambda value: isinstance(value, str),
+    "a number": lambda value: type(value) in (int, float) and -_LARGEST <= value <= _LARGEST,
+    "a whole number": lambda value: type(value) is int and -_LARGEST <= value <= _LARGEST,
+    "true or false": lambda value: isinstance(value, bool),
+    "a list of texts": lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value),
+    "a table": lambda value: isinstance(value, dict),
+    "a table of texts": lambda value: isinstance(value, dict) and all(isinstance(v, str) for v in value.values()),
+    "a list of tables": lambda value: isinstance(value, list) and all(isinstance(v, dict) for v in value),
+}
+_TOP = {
+    "id": "text", "name": "text", "severity": "text", "trend": "text", "summary": "text", "message": "text",
+    "help": "text", "blind": "text", "forbids_verdict": "true or false", "unless": "a list of texts",
+    "select": "a table", "when": "a list of tables", "hold": "a table", "action": "a list of tables",
+}  # fmt: skip
+_REQUIRED = ("id", "name", "severity", "summary", "message")
+_SELECT = {"role": "text", "scope": "text", "note": "text"}
+_WHEN = {
+    "measure": "text", "above": "a number", "below": "a number", "why": "text", "case": "text", "missing": "text",
+}  # fmt: skip
+_HOLD = {"until": "text", "points": "a whole number", "fraction": "a number"}
+_ACTION = {"text": "text", "when": "text", "text_for": "a table of texts"}
+_SCOPES = ("run", "layer", "once")
+
+
+def problems_of(data: Mapping[str, Any]) -> list[str]:
+    """Everything wrong with one rule's data, each with the key it is at."""
+    found = [*_wrong_keys(data, _TOP), *(f"missing key {key!r}" for key in _REQUIRED if key not in data)]
+    data = _sound(data, _TOP)
+    found += _wrong_word("severity", data, [s.value for s in Severity])
+    found += _wrong_word("trend", data, [t.value for t in Trend])
+    select, hold = data.get("select", {}), data.get("hold", {})
+    found += _wrong_keys(select, _SELECT, "select.")
+    found += _wrong_word("role", select, [r.value for r in Role], "select.")
+    found += _wrong_word("scope", select, _SCOPES, "select.")
+    if "when" not in data and "note" not in select:
+        found.append("needs a [[when]], or select.note: it would fire on every run")
+    for i, condition in enumerate(data.get("when", ())):
+        found += [f"when[{i}]: {problem}" for problem in _condition_problems(condition)]
+    found += _wrong_keys(hold, _HOLD, "hold.")
+    found += _wrong_word("until", hold, ("end",), "hold.")
+    for i, action in enumerate(data.get("action", ())):
+        found += [f"action[{i}]: {problem}" for problem in _action_problems(action)]
+    return found + [f"message: {problem}" for problem in _template_problems(data.get("message", ""))]
+
+
+def _wrong_keys(data: Mapping[str, Any], kinds: Mapping[str, str], where: str = "") -> Iterator[str]:
+    for key, value in data.items():
+        if key not in kinds:
+            yield f"unknown key {where + key!r}"
+        elif not _KINDS[kinds[key]](value):
+            yield f"{where}{key} must be {kinds[key]}, not {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)[:_SHOWN]
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        return "a number of thousands of digits"
+
+
+def _sound(data: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
+    """What is of the right kind, so that a wrong one is told once."""
+    return {key: value for key, value in data.items() if key in kinds and _KINDS[kinds[key]](value)}
+
+
+def _wrong_word(key: str, data: Mapping[str, Any], allowed: Collection[str], where: str = "") -> list[str]:
+    word = data.get(key)
+    if not isinstance(word, str) or word in allowed:
+        return []
+    return [f"{where}{key} is {word!r}; it must be one of {', '.join(allowed)}"]
+
+
+def _condition_problems(data: Mapping[str, Any]) -> list[str]:
+    found = [*_wrong_keys(data, _WHEN), *_wrong_word("measure", data, list(MEASURES))]
+    if "measure" not in data:
+        found.append("missing key 'measure'")
+    if ("above" in data) == ("below" in data):
+        found.append("needs exactly one number, above or below")
+    if not data.get("why"):
+        found.append("needs a why: the reason for the limit")
+    return found + _wrong_word("missing", data, ("skip", "pass"))
+
+
+def _action_problems(data: Mapping[str, Any]) -> list[str]:
+    found = [*_wrong_keys(data, _ACTION), *_wrong_word("when", data, list(FACTS))]
+    if "text" not in data:
+        found.append("missing key 'text'")
+    sound = _sound(data, _ACTION)
+    for text in (sound.get("text", ""), *sound.get("text_for", {}).values()):
+        found += _template_problems(text)
+    return found
+
+
+def _template_problems(text: str) -> list[str]:
+    """A template holds plain names: `{x:>999999999}` could make a text without end, `{x.y}` look into anything."""
+    try:
+        fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
+    except ValueError as error:
+        return [f"bad template: {error}"]
+    return [
+        f"{{{name}}} has a format or conversion; give the name alone"
+        if spec or conversion
+        else f"unknown name {{{name}}}"
+        for _, name, spec, conversion in fields
+        if spec or conversion or (name not in TEMPLATE_NAMES and name not in MEASURES)
+    ]

@@ -1,0 +1,137 @@
+"""Captured bad steps: find them in a run folder, and read one whole, building no foreign object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.captures import kinds as capture_formats
+from gradtrend.ingest.captures import pickle as torch_pickle
+from gradtrend.ingest.captures.archive import TorchArchive, locate_storages, open_archive
+from gradtrend.model.capture import Capture
+from gradtrend.model.contents import CaptureContents, Inert, Node, TensorRef
+
+NATIVE_SUFFIX = ".gradtrend.pt"
+# What a capture's tree may hold: beyond this a shared sub-tree has been repeated until it is endless.
+MAX_NODES = 500_000
+MAX_DEPTH = 200
+# Views may overlap (`unfold`, tied weights under other shapes), but who looks at them all must come to an end.
+MAX_OVERLAP = 16  # values that are looked at, a byte of the file
+MIN_VALUES = 100_000_000  # always looked at: it takes half a second
+
+_Claims = Callable[[Mapping[str, Node]], bool]
+_Reads = Callable[[Path, Mapping[str, Node]], CaptureContents]
+_KINDS: tuple[tuple[_Claims, _Reads], ...] = (
+    (capture_formats.is_native, capture_formats.read_native),
+    (capture_formats.is_lightly_train, capture_formats.read_lightly_train),
+)
+
+
+def find_captures(run: Path) -> tuple[Capture, ...]:
+    """The captures of a run folder (under `debug/`), or the one capture that `run` itself is, ordered by path.
+
+    Only names and shapes are read, no tensor data. A file that cannot be read gives a `Capture` with its `problem`.
+    """
+    if run.is_file():
+        return (_summary(run, run.name),)
+    return tuple(_summary(path, path.relative_to(run).as_posix()) for path in capture_files(run))
+
+
+def capture_files(run: Path) -> list[Path]:
+    """The capture files of a run folder: LightlyTrain's under `debug/nan_capture/`, native ones under `debug/`.
+
+    A folder at or below `debug/` may be given too.
+    """
+    inside = "debug" in run.resolve().parts
+    debug = run if inside else run / "debug"
+    lightly_train = "**/nan_capture.pt" if inside else "nan_capture/**/*.pt"
+    try:
+        found = {*debug.glob(lightly_train), *debug.glob(f"**/*{NATIVE_SUFFIX}")}
+        return sorted(path for path in found if path.is_file())
+    except OSError:
+        return []
+
+
+def read_capture(path: Path) -> CaptureContents:
+    """The contents of one capture file; the checksums of its tensors are compared.
+
+    Raises `InputError` for anything that is not a whole capture of a known kind.
+    """
+    archive, contents = _read(path)
+    used = dict.fromkeys(tensors(_tensor_trees(contents)))
+    _check_overlap(used, archive.sizes)
+    return replace(contents, storages=locate_storages(archive, dict.fromkeys(ref.storage for ref in used)))
+
+
+def _check_overlap(refs: Iterable[TensorRef], sizes: Mapping[str, int]) -> None:
+    """Raise `InputError` where tensors overlap so much that a small file is seen as billions of values."""
+    declared = sum(ref.distinct for ref in refs)
+    if declared > max(MIN_VALUES, MAX_OVERLAP * sum(sizes.values())):
+        raise InputError(
+            f"damaged or hostile file: its tensors declare {declared:,} values in {sum(sizes.values()):,} bytes",
+            "Do not trust this file.",
+        )
+
+
+def _read(path: Path) -> tuple[TorchArchive, CaptureContents]:
+    archive = open_archive(path)
+    tree = torch_pickle.load(archive.pickle, archive.sizes)
+    if isinstance(tree, dict):
+        for claims, read in _KINDS:
+            if claims(tree):
+                return archive, read(path, tree)
+    raise InputError(
+        f"{path} holds no capture (a checkpoint, or another file of torch.save)",
+        "Give a nan_capture.pt of LightlyTrain or a *.gradtrend.pt file.",
+    )
+
+
+def _summary(path: Path, shown: str) -> Capture:
+    try:
+        status = path.stat()
+    except OSError:  # removed in the meantime
+        return _summary_of(path, shown, 0, 0)
+    return _summary_of(path, shown, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=64)  # a replay asks several times for the captures of a run
+def _summary_of(path: Path, shown: str, changed: int, size: int) -> Capture:
+    try:
+        return replace(_read(path)[1].summary, path=shown)
+    except InputError as error:
+        kind = "gradtrend" if path.name.endswith(NATIVE_SUFFIX) else "lightly-train"
+        return Capture(path=shown, kind=kind, step=None, problem=error.message)
+
+
+def _tensor_trees(contents: CaptureContents) -> list[Node]:
+    return [contents.state, contents.microbatches, contents.rng, contents.recipe.keywords]
+
+
+def tensors(tree: Node) -> Iterator[TensorRef]:
+    """Every tensor in an inert tree. Raises `InputError` where the tree is endless or too deep."""
+    pending: list[tuple[Node, int]] = [(tree, 0)]
+    seen = 0
+    while pending:
+        node, depth = pending.pop()
+        if isinstance(node, TensorRef):
+            yield node
+            continue
+        children = _children(node)
+        seen += len(children)  # counted before they are kept: one list may hold itself a million times
+        if seen > MAX_NODES or depth > MAX_DEPTH:
+            raise InputError("damaged or hostile file: its contents nest without end", "Do not trust this file.")
+        pending.extend((child, depth + 1) for child in children)
+
+
+def _children(node: Node) -> list[Node]:
+    if isinstance(node, Mapping):
+        return list(node.values())
+    if isinstance(node, list | tuple):
+        return list(node)
+    if isinstance(node, Inert):
+        pairs = [part for pair in node.pairs for part in pair]
+        return [node.callee, *node.arguments, *node.keywords.values(), *node.state, *node.items, *pairs]
+    return []

@@ -1,0 +1,1 @@
+"""Bytes on disk: streams, decompression, SQLite, protobuf. Nothing here knows a metric."""

@@ -1,0 +1,55 @@
+"""JSON files that may be cut off: as much of a list of rows as is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.files.streams import open_log, read_whole
+from gradtrend.model.runlog import Skipped
+
+# Bytes: a JSON document must be parsed as a whole, which may take twenty times as much memory. A million rows are
+# 200 MB.
+LARGEST = 1 << 28
+_DECODER = json.JSONDecoder()
+
+
+def read_text(path: Path) -> str:
+    """The whole text of a JSON file. Raises InputError where it is too large to be a log."""
+    with open_log(path) as stream:
+        data = read_whole(stream, LARGEST)
+    if len(data) > LARGEST:
+        raise InputError(f"{path}: larger than {LARGEST >> 20} MiB, too large for one JSON document")
+    return data.decode("utf-8", errors="replace")
+
+
+def parse(text: str) -> Any | None:
+    """The document, or None where the text is not whole JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def rows_from(text: str, start: int, skipped: list[Skipped]) -> Iterator[Any]:
+    """The elements of the list that begins at `start`, up to where the text breaks off; that is added to `skipped`."""
+    return values_from(text, start + 1, skipped, end="]")
+
+
+def values_from(text: str, start: int, skipped: list[Skipped], end: str = "") -> Iterator[Any]:
+    """The values one after another from `start` to the character `end` (of the text, by default), as `rows_from`."""
+    position = start
+    while True:
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        if text[position : position + 1] == end:
+            return
+        try:
+            value, position = _DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            skipped.append(Skipped("the file is cut off or damaged here", line=text.count("\n", 0, position) + 1))
+            return
+        yield value

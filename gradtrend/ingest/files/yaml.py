@@ -1,0 +1,64 @@
+"""YAML beside logs: Lightning's hparams.yaml, MLflow's meta.yaml. On its own: a YAML parser takes long to load.
+
+Aliases let a file of a kilobyte stand for billions of values. Parsing shares them, but whoever walks or merges them
+does not, so what a document comes to is counted before it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gradtrend.ingest.files.whole import read_regular
+
+MAX_BYTES = 1 << 20
+MAX_NODES = 100_000  # with every alias written out; a run's settings are a few hundred
+MAX_NUMBER = 400  # characters: YAML has numbers to the base 60, whose digits cost time by the square
+# What the parser raises for a file that is no YAML, or has values that are none: a date in month 13, a float of 1e999.
+_DAMAGE = (OSError, yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError)
+
+
+class _AnyTagLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the C one is ten times faster
+    """Reads YAML that Lightning wrote for arbitrary objects: their tags are dropped, no object is built."""
+
+
+def _drop_tag(loader: Any, suffix: str, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_scalar(node) if isinstance(node, yaml.ScalarNode) else None
+
+
+_AnyTagLoader.add_multi_constructor("", _drop_tag)
+
+
+def read_yaml(path: Path) -> Mapping[str, Any]:
+    """Return the mapping in a YAML file, empty where it is none, or comes to more than settings ever do."""
+    try:
+        loader = _AnyTagLoader(read_regular(path, MAX_BYTES))
+        try:
+            node = loader.get_single_node()
+            if node is None or _size(node, {}) > MAX_NODES:
+                return {}
+            content = loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except _DAMAGE:
+        return {}
+    return content if isinstance(content, Mapping) else {}
+
+
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """The number of nodes with every alias written out; infinitely many, so to speak, where a node holds itself."""
+    if isinstance(node, yaml.ScalarNode):
+        number = node.tag.endswith((":int", ":float"))
+        return MAX_NODES + 1 if number and len(node.value) > MAX_NUMBER else 1
+    if id(node) not in known:
+        known[id(node)] = MAX_NODES + 1  # until it is known: met again below itself, it is endless
+        parts = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value
+        known[id(node)] = min(MAX_NODES + 1, 1 + sum(_size(part, known) for part in parts))
+    return known[id(node)]

@@ -1,0 +1,71 @@
+"""Records of several lines, one value a line, with the step at their head, as reinforcement learning prints them."""
+
+from __future__ import annotations
+
+import re
+
+from gradtrend.ingest.formats.console.line import ConsoleLine, clean
+from gradtrend.ingest.formats.console.scan import LineScanner
+from gradtrend.ingest.reading.counters import UNKNOWN
+
+_HEAD = re.compile(
+    r"^[\s|│┃#*=\-\[>(]*(?:(?:train|training|learning|global|total|optimizer|time)[ _/]+)*"
+    r"(?:steps?|iterations?|iters?|timesteps|total_timesteps|num_timesteps|global_step|updates?|epochs?)\b[\s:=#|│┃\[]*(\d[\d,]*)",
+    re.IGNORECASE,
+)
+# OLMo: `... INFO [step=100/1000,epoch=0]`, Composer: `[batch=100/1000]:`
+_TAIL = re.compile(r"\[(?:global_)?(?:step|batch)[=: ]\s*(\d+)(?:/\d+)?(?:,[^\]]*)?\]:?\s*$", re.IGNORECASE)
+
+
+class BlockSteps:
+    """Gives the lines of a record the step that its first line names."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+        self._refused: set[str] = set()
+        self._owner: ConsoleLine | None = None  # the last line with a counter of its own
+        self._owned: set[str] = set()  # what such lines log
+
+    def place(self, logged: ConsoleLine, raw: bytes, scanner: LineScanner) -> ConsoleLine:
+        """The line with its record's step, where it has no counter of its own and the record has one."""
+        plan = logged.plan
+        if plan.counter is not None:
+            self._owner = logged
+            self._owned.update(field.name for field in plan.fields)
+            return logged
+        if plan.epoch is not None or not plan.fields or "{" in logged.text:
+            return logged
+        if self._owner is not None:
+            return self._below(self._owner, logged, raw)
+        return self._under_head(logged, scanner)
+
+    def _below(self, owner: ConsoleLine, logged: ConsoleLine, raw: bytes) -> ConsoleLine:
+        """An indented line of other metrics under a line with a step: the norms of the layers, mostly."""
+        new = all(field.name not in self._owned for field in logged.plan.fields)
+        if not new or raw[:1] not in (b" ", b"\t", b"-", b"*", b"|"):
+            return logged
+        return logged._replace(epoch=owner.epoch, counter=owner.counter, total=owner.total)
+
+    def _under_head(self, logged: ConsoleLine, scanner: LineScanner) -> ConsoleLine:
+        """A line under one that only names a step.
+
+        A head that stands over more than one line of the same metric is no record's (`Epoch 3` over a hundred lines).
+        """
+        name = logged.plan.fields[0].name
+        step = UNKNOWN if name in self._refused else _head(scanner)
+        if step == UNKNOWN:
+            return logged
+        if self._last.get(name) == step:
+            self._refused.add(name)
+            return logged
+        self._last[name] = step
+        return logged._replace(counter=step)
+
+
+def _head(scanner: LineScanner) -> int:
+    for raw in scanner.lines_before():
+        text = clean(raw)
+        match = _HEAD.match(text) or _TAIL.search(text)
+        if match is not None:
+            return int(match[1].replace(",", ""))
+    return UNKNOWN

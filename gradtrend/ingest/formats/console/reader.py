@@ -1,0 +1,95 @@
+"""Console text from a file or standard input, by any framework: see `console_grammar` for what is understood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import BinaryIO
+
+from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name
+from gradtrend.ingest.formats.console.blocks import BlockSteps
+from gradtrend.ingest.formats.console.ending import ending
+from gradtrend.ingest.formats.console.gaps import missing_steps
+from gradtrend.ingest.formats.console.line import LineReader
+from gradtrend.ingest.formats.console.megatron import MegatronLosses
+from gradtrend.ingest.formats.console.rows import ConsoleRows, series_of_rows
+from gradtrend.ingest.formats.console.scan import LineScanner
+from gradtrend.ingest.formats.console.tables import TableReader
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.model.runlog import Skipped
+
+# A console log is known by its name where training has not begun within the first bytes; a text by its content alone.
+_LOG_NAME = re.compile(
+    r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|^(?:log|logs|stdout|stderr|console|output|nohup)(?:\.txt)?$|[._-]log\.txt$",
+    re.IGNORECASE,
+)
+# Files beside a run's logs that may well name a loss: settings, tables and documents are not console text.
+_OTHER_KINDS = re.compile(r"\.(?:jsonl?|ndjson|ya?ml|csv|tsv|toml|xml|html|md|rst|py|ipynb|cfg|ini|sh|tex|diff|patch)$")
+_ENOUGH = 2  # lines of a file with any other name that must look like logged ones
+
+
+def claims(path: Path, head: bytes) -> bool:
+    """True for text in which lines log a loss or a gradient norm, and for a file that is named like a console log."""
+    name = PurePath(plain_name(path).lower())
+    if not head or _OTHER_KINDS.match(name.suffix):
+        return False
+    text = decoded_head(head)
+    if b"\0" in text[:8192]:
+        return False
+    if _LOG_NAME.search(name.name):
+        return True
+    pieces = re.split(rb"[\r\n]+", text)
+    reader = LineReader()
+    return sum(reader.read(piece) is not None for piece in pieces[:2000] if len(piece) < 20_000) >= _ENOUGH
+
+
+def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
+    """What the file's lines logged; an empty reading where none names a loss or a gradient norm.
+
+    Raises InputError where the file cannot be opened or decompressed.
+    """
+    with open_log(path) as stream:
+        reading = _read(stream, path)
+    return (replace(reading, notes=(*reading.notes, *ending(path))),)
+
+
+def read_stream(stream: BinaryIO) -> Sequence[Reading]:
+    """What the lines on standard input logged; as `read`."""
+    return (_read(open_stream(stream), Path("-")),)
+
+
+def _read(stream: BinaryIO, path: Path) -> Reading:
+    rows = ConsoleRows()
+    skipped: list[Skipped] = []
+    scanner = LineScanner(stream, skipped)
+    reader = LineReader()
+    table = TableReader()
+    megatron = MegatronLosses()
+    blocks = BlockSteps()
+    for number, raw in scanner:
+        if table.is_open and table.take(number, raw, rows):
+            continue
+        logged = reader.read(raw)
+        if logged is None:
+            table.open_at(raw)
+        else:
+            logged = blocks.place(logged, raw, scanner)
+            megatron.watch(number, raw, logged)
+            rows.add(number, logged)
+        scanner.every_line = table.is_open
+    megatron.fill(rows)
+    series, notes, lost = series_of_rows(rows)
+    if lost:
+        lines = "1 line" if lost == 1 else f"{lost} lines"
+        skipped.append(Skipped(f"{lines} without a step, where others have one"))
+    return Reading(
+        "console",
+        path,
+        series,
+        digits=rows.kept_digits(),
+        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
+        skipped_count=len(skipped) + max(0, lost - 1),
+        notes=(*notes, *(missing_steps(series) if rows.stride == 1 else ())),
+    )

@@ -1,0 +1,64 @@
+"""The lines of a log that may have logged something, found fast: most of a long log is not about the training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from gradtrend.ingest.files.streams import whole_lines
+from gradtrend.model.runlog import Skipped
+
+# Every line of interest names a loss or a norm. Finding these in a lower-case copy of a whole chunk runs at memory
+# speed, where looking at each line would cost fifty times as much.
+_WORDS = (b"loss", b"norm", b"grad")
+_NEVER = 1 << 62
+_LOOK_BACK = 4096  # bytes; a block of `name | value` rows with its step at the head is shorter
+
+
+class LineScanner:
+    """Lines of a log as (line number, bytes). A carriage return ends a line, too, but does not count as one.
+
+    While `every_line` is set, as it is within a table, all lines come; otherwise those with one of the words.
+    """
+
+    def __init__(self, stream: BinaryIO, skipped: list[Skipped]) -> None:
+        self.every_line = False
+        self._stream = stream
+        self._skipped = skipped
+        self._flat = b""
+        self._begin = 0
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        for number, chunk in whole_lines(self._stream, self._skipped):
+            yield from self._chunk(number, chunk)
+
+    def lines_before(self) -> list[bytes]:
+        """A few lines ahead of the one just yielded, the nearest first."""
+        return self._flat[max(0, self._begin - _LOOK_BACK) : self._begin].split(b"\n")[::-1]
+
+    def _chunk(self, number: int, chunk: bytes) -> Iterator[tuple[int, bytes]]:
+        lower = chunk.lower()
+        hits = [_find(lower, word, 0) for word in _WORDS]
+        if min(hits) == _NEVER and not self.every_line:
+            return
+        flat = chunk.replace(b"\r", b"\n").replace(b"\x08", b"\n")
+        counted = start = 0
+        while start < len(flat):
+            position = start if self.every_line else min(hits)
+            if position == _NEVER:
+                return
+            begin = start if self.every_line else flat.rfind(b"\n", start, position) + 1 or start
+            end = flat.find(b"\n", position)
+            end = len(flat) if end < 0 else end
+            number += chunk.count(b"\n", counted, begin)
+            counted = begin
+            if end > begin:
+                self._flat, self._begin = flat, begin
+                yield number, flat[begin:end]
+            start = end + 1
+            hits = [hit if hit >= start else _find(lower, word, start) for hit, word in zip(hits, _WORDS, strict=True)]
+
+
+def _find(text: bytes, word: bytes, start: int) -> int:
+    position = text.find(word, start)
+    return _NEVER if position < 0 else position

@@ -1,0 +1,96 @@
+"""Tables in console text: a line of column names, then lines of numbers that name nothing.
+
+`| step | loss | grad_norm |` and `Step  Training Loss  Grad Norm`, with or without rulers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from gradtrend.ingest.formats.console.line import clean
+from gradtrend.ingest.formats.console.plan import says
+from gradtrend.ingest.formats.console.rows import ConsoleRows
+from gradtrend.ingest.reading.counters import UNKNOWN
+from gradtrend.ingest.reading.numbers import parse_number, whole
+from gradtrend.ingest.reading.rows import STEP_KEYS
+from gradtrend.model.words import Role
+
+_EDGES = "|│┃║ \t"
+_BARRED = re.compile(r"\s*[|│┃║]\s*")
+_GAP = re.compile(r"\t+|\s{2,}")
+_COMMA = re.compile(r"\s*[,;]\s*")
+_BAR = re.compile(r":?\s*\d+%\|.*$")  # a progress bar behind the row
+_RULER = re.compile(r"^[\s|│┃║+:=\-–─━┼╇╋┏┓┗┛┡┩├┤└┘┌┐┬┴╞╪╡]*$")
+_MOST_COLUMNS = 60
+_GIVE_UP = 3  # lines in a row that are no table rows
+
+
+@dataclass(slots=True)
+class TableReader:
+    """Reads tables; `is_open` while lines may belong to one."""
+
+    columns: list[str] = field(default_factory=list)
+    separator: re.Pattern[str] = _GAP
+    strangers: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next line may be a row of a table."""
+        return bool(self.columns)
+
+    def take(self, number: int, raw: bytes, rows: ConsoleRows) -> bool:
+        """Use a line if it is a ruler or a row of the open table; says whether it was."""
+        text = clean(raw)
+        if not text or _RULER.match(text):
+            return True
+        cells = _cells(_BAR.sub("", text), self.separator)
+        values = [parse_number(cell.replace(",", "").rstrip("%")) for cell in cells]
+        if len(cells) == len(self.columns) and sum(value is not None for value in values) * 2 >= len(cells):
+            self.strangers = 0
+            self._add(number, cells, values, rows)
+            return True
+        self.strangers += 1
+        if self.strangers >= _GIVE_UP:
+            self.columns, self.strangers = [], 0
+        return False
+
+    def open_at(self, raw: bytes) -> None:
+        """Open a table if the line names columns: a step, and a loss or a gradient norm."""
+        if (any(48 <= byte <= 57 for byte in raw) and b"=" in raw) or len(raw) > 4096:
+            return
+        text = clean(raw).lstrip("# ")  # numpy's savetxt marks its header
+        separator = next((kind for kind in (_BARRED, _COMMA) if kind.search(text.strip(_EDGES))), _GAP)
+        names = _cells(text, separator)
+        if not 2 <= len(names) <= _MOST_COLUMNS or any(parse_number(n) is not None or ":" in n for n in names):
+            return
+        if not any(name.lower().replace(" ", "_") in _STEPS for name in names):
+            return
+        if any(says(name) in (Role.GRAD_NORM, Role.LOSS) for name in names):
+            self.columns, self.separator, self.strangers = names, separator, 0
+
+    def _add(self, number: int, cells: list[str], values: list[float | None], rows: ConsoleRows) -> None:
+        counter = epoch = UNKNOWN
+        row: list[tuple[str, str, float]] = []
+        for name, cell, value in zip(self.columns, cells, values, strict=True):
+            key = name.lower().replace(" ", "_")
+            if key in {"epoch", "ep"}:
+                epoch = _whole(cell)
+            elif key in _STEPS:
+                counter = _whole(cell) if counter == UNKNOWN else counter
+            elif value is not None:
+                row.append((name, cell, value))
+        rows.add_row(number, epoch, counter, row)
+
+
+_STEPS = frozenset({*STEP_KEYS, "epoch", "ep", "iterations", "updates", "train_step", "iter.", "training_step"})
+
+
+def _whole(cell: str) -> int:
+    step = whole(cell.replace(",", "").split("/")[0])
+    return UNKNOWN if step is None else step
+
+
+def _cells(text: str, separator: re.Pattern[str]) -> list[str]:
+    cells = separator.split(text.strip(_EDGES))
+    return cells if len(cells) > 1 or separator is not _GAP else text.split()

@@ -1,0 +1,95 @@
+"""Rows of a table in which an empty cell may mean "not logged on this row" or NaN, and how to tell.
+
+Lightning writes training and validation rows into one table, each with the other's cells empty. pandas writes NaN as an
+empty cell. Which it is shows in the cells filled together: a cell is NaN on a row of the kind on which its column is
+logged, if that column is logged row after row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.reading.columns import Column
+
+Mask = npt.NDArray[np.bool_]
+
+_DENSE = 0.5  # share of rows that are filled, or of filled ones whose next is, too: row after row, not every tenth
+# Cells compared with one another, in a minute or less. 3,000 layers that become NaN one after another over 10,000 rows
+# come to 90 billion; a table of 100,000 columns made to cost time comes to more.
+_MOST_CELLS = 1e11
+
+
+class WideRows:
+    """A table of metrics while it is read; None stands for a cell without a number."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._steps: list[int | None] = []
+        self._times: list[float | None] = []
+        self._lines: list[int] = []
+        self._cells: list[list[float | None]] = [[] for _ in names]
+        self._empty: list[list[bool]] = [[] for _ in names]
+
+    def add(
+        self,
+        step: int | None,
+        time: float | None,
+        line: int,
+        values: Sequence[float | None],
+        empty: Sequence[bool],
+    ) -> None:
+        """Append a row: for each name a value or None, and whether the cell is empty (other text is not NaN)."""
+        self._steps.append(step)
+        self._times.append(time)
+        self._lines.append(line)
+        for column, value in zip(self._cells, values, strict=True):
+            column.append(value)
+        for blanks, is_empty in zip(self._empty, empty, strict=True):
+            blanks.append(is_empty)
+
+    def columns(self) -> dict[str, Column]:
+        """The logged points of each metric, NaN where an empty cell stands for it.
+
+        Raises InputError where it would take too long to tell.
+        """
+        filled = np.array([[cell is not None for cell in column] for column in self._cells], dtype=bool)
+        result: dict[str, Column] = {}
+        missing = _missing(filled)
+        for i, name in enumerate(self._names):
+            undefined = missing[filled[i].tobytes()] & np.array(self._empty[i], dtype=bool)
+            points = Column()
+            for row in np.flatnonzero(filled[i] | undefined):
+                value = float("nan") if undefined[row] else self._cells[i][row]
+                points.add(self._steps[row], value, self._times[row], self._lines[row])
+            if points.values:
+                result[name] = points
+        return result
+
+
+def _missing(filled: Mask) -> dict[bytes, Mask]:
+    """`undefined_cells` of every pattern of filled cells: the thousands of columns of a table have a handful."""
+    patterns = np.array(list({row.tobytes(): row for row in filled}.values()), dtype=bool)
+    if patterns.size * len(patterns) > _MOST_CELLS:
+        raise InputError(f"{len(patterns):,} columns with different empty cells cannot be told from NaN in good time")
+    return {row.tobytes(): undefined_cells(patterns, i) for i, row in enumerate(patterns)}
+
+
+def undefined_cells(filled: Mask, column: int) -> Mask:
+    """Which empty cells of a column stand for NaN. `filled` has one row a column of the table."""
+    own = filled[column]
+    if own.all() or not own.any():
+        return np.zeros_like(own)
+    beside = (filled & own).any(axis=1)  # columns that are logged on rows of this one
+    empty = ~filled.any(axis=0)
+    kind: Mask = ~filled[~beside].any(axis=0) & ~empty
+    if filled.all(axis=0).any():  # some row has every column, so there is one kind of row: an empty one is all NaN
+        kind |= empty
+    seen = own[kind]
+    followed = seen[1:][seen[:-1]]
+    dense = float(seen.mean()) > _DENSE or (bool(followed.size) and float(followed.mean()) >= _DENSE)
+    broken_off = bool(seen[: int(seen.sum())].all())  # filled up to some row, and never again
+    return kind & ~own if dense or broken_off else np.zeros_like(own)

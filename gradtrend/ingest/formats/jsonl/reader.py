@@ -1,0 +1,110 @@
+"""metrics.jsonl and its like: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name, whole_lines
+from gradtrend.ingest.formats.jsonl.chunks import ChunkReader
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading.columns import Column, points_of, settled
+from gradtrend.ingest.reading.names import name_metric
+from gradtrend.ingest.reading.numbers import number, whole
+from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, step_of
+from gradtrend.model.runlog import Skipped
+from gradtrend.model.words import Role
+
+_NAME = re.compile(r"(?P<stem>[^.]*).*\.(?:jsonl|ndjson|jsonlines)$", re.IGNORECASE)
+_LOG_STEMS = frozenset({"metrics", "log", "train_log", "train", "history"})
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def claims(path: Path, head: bytes) -> bool:
+    """True for a file whose first full line is a JSON object of metrics, or that is named metrics.jsonl."""
+    named = _NAME.match(plain_name(path))
+    lines = [line for line in decoded_head(head).splitlines() if line.strip()][:20]
+    rows = [row for row in map(_row, lines) if row is not None]
+    if any(_is_metrics(row) for row in rows):
+        return named is not None or len(rows) >= max(1, len(lines) - 1)
+    return named is not None and named["stem"].lower() in _LOG_STEMS
+
+
+def _is_metrics(row: dict[str, Any]) -> bool:
+    """A row with a step and a number, or with a gradient norm."""
+    numbers = [k for k, v in flatten(row) if k.lower() not in NOT_METRICS and number(v) is not None]
+    if step_of(row) is not None:
+        return bool(numbers)
+    return any(name_metric(k).role is Role.GRAD_NORM for k in numbers)
+
+
+def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
+    """Every number of every row, NaN and inf included.
+
+    Raises InputError where the file cannot be opened, or no line is a JSON object.
+    """
+    with open_log(path) as stream:
+        return (_read(stream, path),)
+
+
+def read_stream(stream: BinaryIO) -> Sequence[Reading]:
+    """The rows on standard input; as `read`."""
+    return (_read(open_stream(stream), Path("-")),)
+
+
+def _read(stream: BinaryIO, path: Path) -> Reading:
+    lost: list[Skipped] = []  # lines too long, and what lies behind damage in a compressed file
+    bad: list[Skipped] = []
+    reader = ChunkReader()
+    parts: dict[str, list[pl.DataFrame]] = {}
+    rows = False
+    for first, chunk in whole_lines(stream, lost):
+        points = reader.points(chunk, first)
+        if points is None:
+            points = read_rows(chunk, first, bad)
+        rows |= points is not None
+        for metric, frame in (points or {}).items():
+            parts.setdefault(metric, []).append(frame)
+    if not rows:
+        raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
+    series = settled({metric: pl.concat(frames) for metric, frames in parts.items()})
+    skipped = (*bad, *lost)
+    return Reading("jsonl", path, series, skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
+
+
+def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl.DataFrame] | None:
+    """The points of a chunk read row by row, None where no line is an object; what is none is added to `bad`."""
+    columns: dict[str, Column] = {}
+    rows = 0
+    for line, raw in enumerate(chunk.split(b"\n"), start=first_line):
+        text = raw.strip(b" \t\r\0")  # zeros stand where a machine went down before it had written
+        if not text:
+            continue
+        row = _row(text) or _row(text.removesuffix(b","))  # one line of a list
+        if row is None:
+            cut = not chunk.endswith(b"\n") and chunk.endswith(raw)
+            bad.append(Skipped("truncated" if cut else "not a JSON object", line=line))
+            continue
+        rows += 1
+        add_row(columns, row, _step(row), line)
+    return points_of(columns) if rows else None
+
+
+def _step(row: dict[str, Any]) -> int | None:
+    step = step_of(row)
+    if step is None and "epoch" in row and isinstance(row["epoch"], int):
+        return whole(row["epoch"])
+    return step

@@ -1,0 +1,106 @@
+"""TensorBoard event files: every scalar, in file order, with NaN and inf, up to and around damage."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.formats.tensorboard import NAME_PART, VERSION_RECORD
+from gradtrend.ingest.formats.tensorboard.columns import Column, EventDecoder
+from gradtrend.ingest.formats.tensorboard.layout import layout_of
+from gradtrend.ingest.formats.tensorboard.records import HEADER_BYTES, Bytes, Records, header_length, map_file, scan
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+
+
+def claims(path: Path, head: bytes) -> bool:
+    """Say whether a file is an event file: its first record is the version header, or its name says so."""
+    if path.is_dir():
+        return False
+    length = header_length(head[:HEADER_BYTES])
+    is_version = length is not None and VERSION_RECORD in head[HEADER_BYTES : HEADER_BYTES + length]
+    return is_version or NAME_PART in path.name
+
+
+def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
+    """Read one event file; raises InputError where not one record of it is readable."""
+    data = map_file(path)
+    records = scan(data)
+    if not records.starts.size and len(data) >= HEADER_BYTES and header_length(data[:HEADER_BYTES]) is None:
+        raise InputError(
+            f"{path} holds no readable TensorBoard record",
+            "The file is damaged from its start or is no event file; point at another log of this run.",
+        )
+    decoder = EventDecoder(data, records)
+    columns = [column for column in decoder.columns() if column.record.size]
+    columns = drop_other_plugins(columns)
+    skipped = sorted((*records.damage, *decoder.broken), key=lambda piece: piece.offset or 0)
+    reading = Reading(
+        format="tensorboard",
+        path=path,
+        series=series_of(columns),
+        digits=min((column.slot.digits for column in columns), default=7),
+        started=time_in_name(path) or first_time(data, records),
+        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
+        skipped_count=len(skipped),
+    )
+    return (reading,)
+
+
+def drop_other_plugins(columns: list[Column]) -> list[Column]:
+    """Drop one-element tensors that belong to another plug-in; only the first event of a tag may name the plug-in."""
+    plugin_of = {column.slot.tag: column.slot.plugin for column in columns if column.slot.plugin}
+    return [
+        column
+        for column in columns
+        if not column.slot.is_tensor or plugin_of.get(column.slot.tag, "scalars") == "scalars"
+    ]
+
+
+def series_of(columns: list[Column]) -> dict[str, pl.DataFrame]:
+    """Join the columns of each tag into one table in file order; the tags in the order of their first event."""
+    by_tag: dict[str, list[Column]] = {}
+    for column in sorted(columns, key=lambda column: (int(column.record[0]), column.position)):
+        by_tag.setdefault(column.slot.tag, []).append(column)
+    return {tag: joined(parts) for tag, parts in by_tag.items()}
+
+
+def joined(columns: list[Column]) -> pl.DataFrame:
+    """Join columns of one tag in file order."""
+    record = np.concatenate([column.record for column in columns])
+    points = pl.DataFrame(
+        {
+            "step": np.concatenate([column.step for column in columns]),
+            "value": np.concatenate([column.value for column in columns]),
+            "time": np.concatenate([column.time for column in columns]),
+            "line": pl.repeat(None, record.size, dtype=pl.Int64, eager=True),
+        }
+    )
+    if (np.diff(record) > 0).all():
+        return points
+    place = np.concatenate([np.full(column.record.size, column.position) for column in columns])
+    return points[np.lexsort((place, record))]
+
+
+def time_in_name(path: Path) -> float | None:
+    """When the writer opened the file, as TensorBoard's name for it says; copying a log keeps it."""
+    match = re.search(re.escape(NAME_PART) + r"\.?(\d{9,11})\b", path.name)
+    return float(match.group(1)) if match else None
+
+
+def first_time(data: Bytes, records: Records) -> float | None:
+    """Return the wall time of the first event: when this part of the run began."""
+    if not records.starts.size:
+        return None
+    start, length = int(records.starts[0]), int(records.lengths[0])
+    event = data[start : start + length]
+    try:
+        time_at = layout_of(event).time_at
+    except ValueError:
+        return None
+    return None if time_at is None else float(struct.unpack_from("<d", event, time_at)[0])

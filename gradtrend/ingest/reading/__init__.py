@@ -1,0 +1,70 @@
+"""What an adapter gives back, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import polars as pl
+
+from gradtrend.model.runlog import Note, Settings, Skipped
+
+# One row a logged value, in the order logged. `step` is null where the log gives none (load then numbers the rows).
+POINTS_SCHEMA = pl.Schema({"step": pl.Int64, "value": pl.Float64, "time": pl.Float64, "line": pl.Int64})
+SQLITE_MAGIC = b"SQLite format 3\0"  # here, since a test for it must not load sqlite3
+MAX_SKIPPED_KEPT = 100  # the report lists the first 100 and a count
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user said about reading. `run_id` picks a run in a store that holds several."""
+
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one source of one run held.
+
+    `series` has a table of `POINTS_SCHEMA`, not empty, for each metric, in the order in which they first came; metrics
+    that were logged together may share columns. `digits` is how many significant digits the source keeps (17 for
+    float64, 7 for float32, less for console text): it decides which of two sources is better and how closely they must
+    agree. `numbered` says that the steps are row numbers, for want of any in the log. `started` (seconds since the
+    epoch, if known) orders the parts of a resumed run. `skipped` holds at most `MAX_SKIPPED_KEPT`.
+    """
+
+    format: str
+    path: Path
+    series: Mapping[str, pl.DataFrame]
+    digits: int = 17
+    started: float | None = None
+    skipped: tuple[Skipped, ...] = ()
+    skipped_count: int = 0
+    notes: tuple[Note, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """One format.
+
+    `claims(path, head)` says whether a file (with its first 64 KiB) or a folder (head is b"") is of this format; it is
+    cheap and reads nothing more. `read` returns one Reading, or several where one path holds several parts of a run;
+    it raises `InputError` where nothing can be used and lists lesser damage in `Reading.skipped`. `read_stream` is for
+    formats that can be read once from a pipe.
+
+    What the format's own tools take for granted: `one_run_a_folder`, that files side by side are of one run;
+    `holds_runs`, that one path may hold several runs, of which `ReadOptions.run_id` names one; `folder_a_series`, that
+    a writer may put one series into a folder named after it.
+    """
+
+    name: str
+    claims: Callable[[Path, bytes], bool]
+    read: Callable[[Path, ReadOptions], Sequence[Reading]]
+    read_stream: Callable[[BinaryIO], Sequence[Reading]] | None = None
+    one_run_a_folder: bool = False
+    holds_runs: bool = False
+    folder_a_series: bool = False

@@ -1,0 +1,87 @@
+"""The points of metrics while a log is read -> tables, with what a logged null stands for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from gradtrend.ingest.reading.numbers import whole
+
+
+@dataclass(slots=True)
+class Column:
+    """The points of one metric while a log is read, in the order logged."""
+
+    steps: list[int | None] = field(default_factory=list)
+    values: list[float | None] = field(default_factory=list)
+    times: list[float | None] = field(default_factory=list)
+    lines: list[int | None] = field(default_factory=list)
+    nulls: int = 0
+
+    def add(self, step: int | None, value: float | None, time: float | None, line: int | None) -> None:
+        """Append one point; a value of None is a logged null."""
+        self.steps.append(step)
+        self.values.append(value)
+        self.times.append(time)
+        self.lines.append(line)
+        self.nulls += value is None
+
+
+def series_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:
+    """The series of a reading; as `settled`."""
+    return settled(points_of(columns))
+
+
+def settled(points: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The series of a reading, of all points of each metric, without the metrics of which none is left.
+
+    A logged null becomes NaN where that is what it stands for, else it is left out.
+    """
+    series = {name: without_nulls(of_one) for name, of_one in points.items()}
+    return {name: kept for name, kept in series.items() if kept.height}
+
+
+def points_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:
+    """All points of each metric; a value is null where null was logged."""
+    frames: dict[str, pl.DataFrame] = {}
+    for name, column in columns.items():
+        shown = name.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is no text
+        frame = _frame(column)
+        frames[shown] = pl.concat([frames[shown], frame]) if shown in frames else frame
+    return frames
+
+
+def _frame(column: Column) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            pl.Series("step", [None if step is None else whole(step) for step in column.steps], dtype=pl.Int64),
+            pl.Series("value", column.values, dtype=pl.Float64),
+            pl.Series("time", column.times, dtype=pl.Float64),
+            pl.Series("line", column.lines, dtype=pl.Int64),
+        ]
+    )
+
+
+# A metric measured every second or third row is null half or two thirds of the time; NaN among numbers is rarer.
+_FEW_NULLS = 3
+
+
+def without_nulls(points: pl.DataFrame) -> pl.DataFrame:
+    """The points of a metric with each logged null turned into NaN or left out.
+
+    Writers of strict JSON (orjson, JavaScript) print NaN as null; others print null for "not measured on this row".
+    Nulls that end the log (two at least: a last summary row is none), or that are few among the numbers, stand for NaN;
+    a metric that is null every other row was simply not measured then.
+    """
+    value = points["value"]
+    nulls = value.null_count()
+    if not nulls:
+        return points
+    numbers = points.height - nulls
+    only_last = value[numbers:].null_count() == nulls
+    if numbers and (nulls > 1 if only_last else nulls * _FEW_NULLS <= numbers):
+        return points.with_columns(value.fill_null(math.nan))
+    return points.filter(value.is_not_null())

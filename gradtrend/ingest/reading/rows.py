@@ -1,0 +1,90 @@
+"""Logged rows (dicts of one step) -> the series of a reading. Shared by every adapter that reads rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gradtrend.ingest.reading.columns import Column
+from gradtrend.ingest.reading.numbers import number, whole
+
+# What a row's own counter is called, best first. `epoch` counts only where nothing finer is logged.
+STEP_KEYS = (
+    "step", "global_step", "_step", "trainer/global_step", "train/global_step", "current_step", "train_step",
+    "steps", "iteration", "iter", "it", "num_updates", "update", "batch", "i", "n_iter", "global_iter", "train_steps",
+    "completed_steps", "current_steps", "Step", "Iteration", "time/total_timesteps", "total_timesteps",
+    "timesteps_total", "training_iteration", "time/iterations",
+)  # fmt: skip
+EARLIEST_TIME = 1e8  # seconds, in 1973: smaller numbers count from the start of the run
+FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, so these are milliseconds, as MLflow and JavaScript write
+TIME_KEYS = ("timestamp", "_timestamp", "time", "wall_time", "_runtime")
+NOT_METRICS = frozenset({*map(str.lower, STEP_KEYS), *TIME_KEYS, "current_epoch", "seed", "rank", "pid", "version"})
+# Keys of a row of one value: {"name": "loss", "value": 1.5, "step": 3}; what tells rows of one name apart.
+LONG_NAMES = ("metric", "metric_name", "metricName", "name", "key", "tag")
+LONG_VALUES = ("value", "metric_value", "metricValue")
+_PARTS = ("split", "phase", "stage", "mode", "subset", "tag")
+_NO_VALUES = NOT_METRICS | {"epoch"}  # beside the value of a row of one
+
+
+def flatten(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Leaves of a nested row, keys joined by `/`. Lists are no scalars and are left out, but one of length one."""
+    for key, value in row.items():
+        name = f"{prefix}/{key}" if prefix else str(key)
+        if isinstance(value, Mapping):
+            yield from flatten(value, name)
+        elif isinstance(value, list):
+            if len(value) == 1:
+                yield name, value[0]
+        else:
+            yield name, value
+
+
+def step_of(row: Mapping[str, Any]) -> int | None:
+    """The row's step under any usual name."""
+    for key in STEP_KEYS:
+        if key in row:
+            step = whole(row[key])
+            if step is not None:
+                return step
+    return None
+
+
+def time_of(row: Mapping[str, Any]) -> float | None:
+    """Seconds since the epoch where the row gives them as a number of that size."""
+    for key in TIME_KEYS:
+        value = row.get(key)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > EARLIEST_TIME:
+            return value / 1000 if value > FIRST_MILLISECONDS else float(value)
+    return None
+
+
+def widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of one value under its metric's name, `val/loss` where a split is named; any other row as it is."""
+    value_key = next((key for key in LONG_VALUES if key in row), None)
+    name_key = next((key for key in LONG_NAMES if isinstance(row.get(key), str)), None)
+    if value_key is None or name_key is None:
+        return row
+    counters = {key: leaf for key, leaf in row.items() if key.lower() in _NO_VALUES}
+    if any(number(leaf) is not None for key, leaf in row.items() if key != value_key and key not in counters):
+        return row
+    parts = [row[key] for key in _PARTS if key != name_key and isinstance(row.get(key), str)]
+    return {**counters, "/".join((*parts, row[name_key])): row[value_key]}
+
+
+def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> int:
+    """Add one row's metrics to the columns; returns how many numbers it held."""
+    row = widened(row)
+    time = time_of(row)
+    held = 0
+    for name, leaf in flatten(row):
+        if name.lower() in NOT_METRICS:
+            continue
+        value = number(leaf)
+        if value is None and leaf is not None:
+            continue
+        column = columns.get(name)
+        if column is None:
+            column = columns[name] = Column()
+        column.add(step, value, time, line)
+        held += value is not None
+    return held

@@ -1,0 +1,222 @@
+"""A path -> the RunLogs it holds. The front of this room."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from gradtrend.errors import EmptyLogError, InputError
+from gradtrend.ingest.captures import debug_evidence
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading.names import name_metric
+from gradtrend.ingest.runs.epochs import by_epoch_column
+from gradtrend.ingest.runs.find import RunFiles
+from gradtrend.ingest.runs.join import merge
+from gradtrend.ingest.runs.roles import assign_roles
+from gradtrend.ingest.runs.split import separate
+from gradtrend.ingest.settings.folder import settings_of
+from gradtrend.ingest.settings.names import merge_settings
+from gradtrend.model.runlog import Note, RunLog, Skipped, Source
+from gradtrend.model.words import Role
+
+_HELD_OUT_FOLDERS = frozenset({"val", "valid", "validation", "eval", "evaluation", "test"})
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The user's choice of series by name; None leaves it to the names' own meaning."""
+
+    metric: str | None = None
+    loss: str | None = None
+    lr: str | None = None
+
+
+def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunLog, ...]:
+    """Read all logs of one run folder and join them; several runs where its files turn out to be of different ones.
+
+    Raises InputError where no log of the run can be read, or a chosen metric is not in it.
+    """
+    readings, errors = _read_all(run, options)
+    apart = separate(readings)
+    if len(apart) < 2:
+        return (_joined(run, readings, errors, choice),)
+    # What the folder holds beside them cannot be told to belong to one of them: it stands with the first.
+    named = [replace(run, name=os.path.join(run.name, parts[0].path.name)) for parts in apart]  # noqa: PTH118
+    first = _joined(named[0], apart[0], errors, choice)
+    rest = [_joined(name, parts, [], choice, debug=False) for name, parts in zip(named[1:], apart[1:], strict=True)]
+    return (first, *rest)
+
+
+def _joined(
+    run: RunFiles, readings: list[Reading], errors: list[InputError], choice: Choice, debug: bool = True
+) -> RunLog:
+    captures, reports = debug_evidence(run.folder) if debug else ((), ())
+    if not readings and not captures and not reports:
+        raise errors[0] if errors else _nothing_in(run)
+    held = [reading for reading in readings if reading.series or reading.skipped_count]
+    if held or captures or reports:  # beside these, a text without metrics is no log
+        readings = held
+    numbered = [_with_steps(_named_by_folder(reading, run)) for reading in readings]
+    names = {name for reading in numbered for name in reading.series}
+    namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
+    _check_choice(choice, names, run.name)
+    table, notes = merge(numbered, namings)
+    notes += _without_steps(numbered)
+    sources = tuple(_source(reading, run) for reading in numbered)
+    unread = [
+        Note("truncated", error.message, details=error.hint or "not used")
+        for error in errors
+        if not isinstance(error, EmptyLogError)
+    ]
+    return RunLog(
+        run=run.name,
+        table=table,
+        sources=sources,
+        notes=(*(note for r in numbered for note in r.notes), *notes, *_damage_notes(sources), *unread),
+        captures=captures,
+        overflow_reports=reports,
+        settings=merge_settings(settings_of(run.folder), *(reading.settings for reading in numbered)),
+    )
+
+
+def _read_all(run: RunFiles, options: ReadOptions) -> tuple[list[Reading], list[InputError]]:
+    """What every log of the run held, and the errors of those that could not be read."""
+    readings: list[Reading] = []
+    errors: list[InputError] = []
+    for log in run.logs:
+        try:
+            readings += log.adapter.read(log.path, options)
+        except InputError as error:
+            if options.run_id is not None and log.adapter.holds_runs:  # the run that was asked for is not there
+                raise
+            errors.append(error)
+    return readings, errors
+
+
+def _nothing_in(run: RunFiles) -> InputError:
+    return InputError(
+        f"{run.name}: no log of a known format in this folder",
+        "Give the folder that holds metrics.jsonl, event files, mlruns/ or a console log, or the log itself.",
+    )
+
+
+def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
+    """Put into the metric names what only the sub-folder says.
+
+    `SummaryWriter.add_scalars("grads", {"fc": ...})` writes the tag `grads` in a folder `grads_fc`; Keras writes the
+    same tags in `train/` and `validation/`.
+    """
+    folder = reading.path.parent.name
+    if not reading.path.is_relative_to(run.folder) or reading.path.parent == run.folder:
+        return reading
+    tags = list(reading.series)
+    stem = tags[0].replace("/", "_").replace(" ", "_") + "_" if len(tags) == 1 else ""
+    if len(tags) == 1 and folder.startswith(stem) and len(folder) > len(stem):
+        names = [f"{tags[0]}/{folder.removeprefix(stem)}"]
+    elif folder.lower() in _HELD_OUT_FOLDERS:
+        names = [f"val/{tag}" for tag in tags]
+    else:
+        return reading
+    return replace(reading, series=dict(zip(names, reading.series.values(), strict=True)))
+
+
+def _with_steps(reading: Reading) -> Reading:
+    """Steps of the whole run for every row: counters within an epoch are added up, rows without a step numbered."""
+    return _with_row_numbers(replace(reading, series=by_epoch_column(reading.series)))
+
+
+def _with_row_numbers(reading: Reading) -> Reading:
+    """Give steps to a log that has none: its rows are numbered from 0, and a note says so.
+
+    Where some rows have a step, those without one are left out; a row of loss or gradient norm lost so is counted.
+    """
+    without = {metric for metric, points in reading.series.items() if points["step"].null_count()}
+    if not without:
+        return reading
+    series = dict(reading.series)
+    stepless = {metric for metric in without if series[metric]["step"].null_count() == series[metric].height}
+    if stepless and (len(stepless) == len(series) or any(_is_judged(metric) for metric in stepless)):
+        series |= _numbered({metric: series[metric] for metric in series if metric in stepless})
+        return replace(reading, series=_with_steps_only(series), numbered=True)
+    lost = [series[metric].filter(pl.col("step").is_null())["line"] for metric in without if _is_judged(metric)]
+    lines = pl.concat(lost).unique().sort() if lost else ()
+    return replace(
+        reading,
+        series=_with_steps_only(series),
+        skipped=(*reading.skipped, *(Skipped("a row without a step", line=line) for line in lines))[:MAX_SKIPPED_KEPT],
+        skipped_count=reading.skipped_count + len(lines),
+    )
+
+
+def _numbered(series: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The series with steps from row numbers: all of them are of metrics that never have one."""
+    lines = pl.concat([points["line"] for points in series.values()])
+    if lines.null_count():
+        return {metric: points.with_columns(step=pl.int_range(pl.len())) for metric, points in series.items()}
+    rows = lines.unique().sort()
+    return {
+        metric: points.with_columns(rows.search_sorted(points["line"]).cast(pl.Int64).alias("step"))
+        for metric, points in series.items()
+    }
+
+
+def _with_steps_only(series: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The rows that have a step, of the metrics that have any."""
+    stepped = ((metric, points.filter(pl.col("step").is_not_null())) for metric, points in series.items())
+    return {metric: points for metric, points in stepped if points.height}
+
+
+def _without_steps(readings: Sequence[Reading]) -> tuple[Note, ...]:
+    """A note for a run of which no log gives steps; where one does, its steps count and the others are not compared."""
+    if not readings or not all(reading.numbered for reading in readings):
+        return ()
+    names = ", ".join(reading.path.name for reading in readings)
+    return (Note("no-steps", f"{names} logs no step: its rows are numbered from 0"),)
+
+
+def _is_judged(metric: str) -> bool:
+    return name_metric(metric).role in (Role.GRAD_NORM, Role.LOSS)
+
+
+def _check_choice(choice: Choice, names: set[str], run: str) -> None:
+    for option, name in (("--metric", choice.metric), ("--loss", choice.loss), ("--lr", choice.lr)):
+        if name is not None and name not in names:
+            near = difflib.get_close_matches(name, sorted(names), n=3, cutoff=0.4)
+            hint = f"Did you mean {', '.join(near)}?" if near else "`gradtrend series` lists what is logged."
+            raise InputError(f"{run}: no metric named {name!r} ({option})", hint)
+
+
+def _source(reading: Reading, run: RunFiles) -> Source:
+    relative = reading.path.relative_to(run.folder) if reading.path.is_relative_to(run.folder) else reading.path
+    return Source(
+        format=reading.format,
+        path=str(relative) if str(relative) != "." else reading.path.name,
+        series=len(reading.series),
+        points=sum(points.height for points in reading.series.values()),
+        skipped=reading.skipped,
+        skipped_count=reading.skipped_count,
+    )
+
+
+def _damage_notes(sources: Sequence[Source]) -> list[Note]:
+    """One note for each source of which a piece could not be read."""
+    return [
+        Note(
+            "truncated",
+            f"{source.path}: pieces that could not be read: {source.skipped_count}",
+            measures=(("skipped", float(source.skipped_count)),),
+            details=f"{_where(source.skipped[0])}: {source.skipped[0].reason}" if source.skipped else "",
+        )
+        for source in sources
+        if source.skipped_count
+    ]
+
+
+def _where(skipped: Skipped) -> str:
+    if skipped.line is not None:
+        return f"line {skipped.line}"
+    return f"byte {skipped.offset}" if skipped.offset is not None else "somewhere"

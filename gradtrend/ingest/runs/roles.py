@@ -1,0 +1,79 @@
+"""The role of each metric of a run, where the names that stand beside it and the user's choice count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming, name_metric
+from gradtrend.model.words import Role
+
+
+def assign_roles(
+    names: Collection[str], metric: str | None = None, loss: str | None = None, lr: str | None = None
+) -> dict[str, Naming]:
+    """Roles for all names of a run, with the user's overrides.
+
+    Only the best loss and learning-rate candidates keep their role where several qualify: a sub-loss beside the total
+    is `other`. An overriding name must be one of `names`; the caller checks that.
+    """
+    namings = {name: name_metric(name) for name in names}
+    namings = _drop_weaker_norms(_layers_called_l2(namings))
+    namings = _keep_best(namings, Role.LOSS, "a part of the loss; the total is logged too")
+    namings = _override(namings, Role.GRAD_NORM, metric)
+    namings = _override(namings, Role.LOSS, loss)
+    return _override(namings, Role.LR, lr)
+
+
+def _other(naming: Naming, why: str) -> Naming:
+    return Naming(Role.OTHER, None, why, naming.quantity)
+
+
+def _layers_called_l2(namings: Mapping[str, Naming]) -> dict[str, Naming]:
+    """`grad_norm/l2` is the L2 norm of the whole, but beside `grad_norm/l1` or `/l3` it is a layer of that name."""
+    layers = {n.layer for n in namings.values() if n.role is Role.GRAD_NORM and n.layer is not None}
+    if not layers & {"l0", "l1", "l3", "l4"}:
+        return dict(namings)
+    result = dict(namings)
+    for name, naming in namings.items():
+        if naming.role is Role.GRAD_NORM and naming.layer is None and re.search(r"[/.:]l2$", name):
+            result[name] = replace(naming, layer="l2", why="a gradient norm of the layer l2")
+    return result
+
+
+def _drop_weaker_norms(namings: Mapping[str, Naming]) -> dict[str, Naming]:
+    """A bare `norm` counts only where nothing says gradient norm; a clipped norm only without its unclipped twin."""
+    totals = [n for n in namings.values() if n.role is Role.GRAD_NORM and n.layer is None]
+    named = any(n.priority == 0 for n in totals)
+    unclipped = any(not n.clipped and n.priority == 0 for n in totals)
+    result = dict(namings)
+    for name, naming in namings.items():
+        if naming.role is not Role.GRAD_NORM:
+            continue
+        if naming.priority and named:
+            result[name] = _other(naming, "the gradient norm itself is logged under another name")
+        elif naming.clipped and unclipped:
+            result[name] = _other(naming, "a gradient norm after clipping; the unclipped one is logged too")
+    return result
+
+
+def _keep_best(namings: Mapping[str, Naming], role: Role, why: str) -> dict[str, Naming]:
+    best = min((n.priority for n in namings.values() if n.role is role), default=0)
+    if best >= PART_OF_LOSS:  # no total: all parts stay candidates (heads, actor and critic)
+        return dict(namings)
+    return {k: _other(n, why) if n.role is role and n.priority > best else n for k, n in namings.items()}
+
+
+def _override(namings: Mapping[str, Naming], role: Role, chosen: str | None) -> dict[str, Naming]:
+    if chosen is None:
+        return dict(namings)
+    result: dict[str, Naming] = {}
+    for name, naming in namings.items():
+        if name == chosen:
+            result[name] = Naming(role, None, "chosen by the user", naming.quantity)
+        elif naming.role is role and not (role is Role.GRAD_NORM and naming.layer is not None):
+            result[name] = _other(naming, "another series was chosen by the user")
+        else:
+            result[name] = naming
+    return result

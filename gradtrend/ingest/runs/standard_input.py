@@ -1,0 +1,112 @@
+"""`-` and named pipes: a console log, or JSON lines, as a stream. It can be read once and has no name to go by."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.formats import ADAPTERS
+from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+
+PATH = Path("-")
+_HEAD_BYTES = 64 * 1024  # enough for the first rows of any log
+_STREAMED = tuple(adapter for adapter in ADAPTERS if adapter.read_stream is not None)
+WAIT_SECONDS = 5.0  # for somebody to write to a named pipe
+_PAUSE_SECONDS = 0.02
+_PIPE_IN = "Pipe a log into it: python train.py 2>&1 | gradtrend analyze -"
+
+
+class _PutBack(io.RawIOBase):
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head = head
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        piece = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(piece) :]
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def adapter(source: str, path: Path = PATH) -> Adapter:
+    """The reader of standard input, or of the pipe at `path`; `source` names the format, or is `auto`.
+
+    Raises InputError for a format that needs a file.
+    """
+    known = sorted(adapter.name for adapter in _STREAMED)
+    if source not in ("auto", *known):
+        place = "standard input" if path == PATH else "a pipe"
+        raise InputError(
+            f"{path}: {source} cannot be read from {place}",
+            f"Known there: {', '.join(known)}. Give the file itself.",
+        )
+    return Adapter(source, lambda other, head: other == path, partial(_read, source))
+
+
+def _read(source: str, path: Path, options: ReadOptions) -> Sequence[Reading]:
+    try:
+        if path == PATH:
+            return _from_stream(source, _standard_input(), "-: nothing came on standard input")
+        with open_pipe(path) as stream:
+            readings = _from_stream(source, stream, f"{path}: nothing came through this pipe")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    return [replace(reading, path=path) for reading in readings]
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:  # closed by whoever started this
+        raise InputError("-: standard input is closed", _PIPE_IN)
+    return sys.stdin.buffer
+
+
+def _from_stream(source: str, stream: BinaryIO, empty: str) -> Sequence[Reading]:
+    head = stream.read(_HEAD_BYTES)
+    if not head.strip():
+        raise InputError(empty, _PIPE_IN)
+    wanted = [adapter for adapter in _STREAMED if source in ("auto", adapter.name)]
+    chosen = next((adapter for adapter in wanted if adapter.claims(PATH, head)), wanted[-1])
+    assert chosen.read_stream is not None
+    return chosen.read_stream(io.BufferedReader(cast(io.RawIOBase, _PutBack(head, stream))))
+
+
+@contextmanager
+def open_pipe(path: Path) -> Iterator[BinaryIO]:
+    """A named pipe (`<(zcat log.gz)` is one), from which everything is read that its writers give.
+
+    Raises InputError where nobody begins to write within WAIT_SECONDS: to open it plainly would wait for ever.
+    """
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(pipe, "rb") as stream:
+        head = _first_bytes(pipe, time.monotonic() + WAIT_SECONDS)
+        if head is None:
+            raise InputError(f"{path}: nobody writes to this pipe", _PIPE_IN)
+        os.set_blocking(pipe, True)
+        yield io.BufferedReader(_PutBack(head, stream))
+
+
+def _first_bytes(pipe: int, until: float) -> bytes | None:
+    """What already lies in a pipe, b"" where a writer has written nothing yet, None without a writer until then."""
+    while time.monotonic() < until:
+        try:
+            head = os.read(pipe, _HEAD_BYTES)
+        except BlockingIOError:
+            return b""
+        if head:
+            return head
+        time.sleep(_PAUSE_SECONDS)
+    return None

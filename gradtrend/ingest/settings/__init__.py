@@ -1,0 +1,1 @@
+"""How a run was set up."""

@@ -1,0 +1,93 @@
+"""The settings of a run folder: hparams.yaml, LightlyTrain's train.log."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gradtrend.ingest.settings.names import merge_settings, settings_from
+from gradtrend.model.runlog import Settings
+
+HPARAMS_FILES = ("hparams.yaml", "hparams.yml")
+MAX_FOLDERS = 100  # loggers nest their folders a few levels; a data set beside them must not be walked
+MAX_DEPTH = 3
+PART_BYTES = 16 * 1024 * 1024  # a run prints its arguments when it starts; a resumed one appends them to the log
+TRAIN_LOG = "train.log"
+_ARGS = re.compile(r"(Resolved Args:|Resolved configuration:|\bArgs:)\s*(?=\{)")
+
+
+def settings_of(folder: Path) -> Settings:
+    """Return the settings that the files in a run folder give; what is missing or broken is simply not known."""
+    sources = [settings_from(arguments) for arguments in train_log_arguments(folder / TRAIN_LOG)]
+    for path in hparams_files(folder):
+        from gradtrend.ingest.files.yaml import read_yaml
+
+        try:
+            found = settings_from(read_yaml(path))
+        except RecursionError:  # YAML may hold itself
+            continue
+        if found.framework is None and re.match(r"version_\d+$", path.parent.name):
+            found = merge_settings(found, Settings(framework="lightning"))
+        sources.append(found)
+    if any(folder.glob("trainer_state.json")) or any(folder.glob("checkpoint-*/trainer_state.json")):
+        sources.append(Settings(framework="transformers"))
+    return merge_settings(Settings(), *sources)
+
+
+def hparams_files(folder: Path) -> list[Path]:
+    """Return the hparams files in a run folder and its loggers' sub-folders, `version_1` before `version_0`."""
+    found: list[Path] = []
+    level = [str(folder)]
+    looked_at = 0
+    for _ in range(MAX_DEPTH + 1):
+        below: list[str] = []
+        for place in level:
+            looked_at += 1
+            try:
+                with os.scandir(place) as entries:
+                    for entry in entries:
+                        if entry.is_dir():
+                            below.append(entry.path)
+                        elif entry.name in HPARAMS_FILES and entry.is_file():
+                            found.append(Path(entry.path))
+            except OSError:
+                continue
+        level = sorted(below, reverse=True)[: MAX_FOLDERS - looked_at]
+    return found
+
+
+def _head_and_end(path: Path) -> str:
+    """A file's text, of a large one its first and its last part; "" where it cannot be read or is a pipe."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            data = file.read(PART_BYTES)
+            file.seek(max(len(data), path.stat().st_size - PART_BYTES))
+            data += file.read(PART_BYTES)
+    except OSError:
+        return ""
+    return data.decode("utf-8", errors="replace")
+
+
+def train_log_arguments(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the arguments in a LightlyTrain train.log, best first: the last resolved ones, then the last given ones.
+
+    A resumed or overwritten run appends to the log, so the last ones count.
+    """
+    text = _head_and_end(path)
+    matches = list(_ARGS.finditer(text))
+    for resolved in (True, False):
+        last = next((match for match in reversed(matches) if match[1].startswith("Resolved") is resolved), None)
+        if last is None:
+            continue
+        try:
+            arguments, _ = json.JSONDecoder().raw_decode(text, last.end())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(arguments, Mapping):
+            yield arguments

@@ -1,0 +1,78 @@
+"""A path and options -> reports of its runs, on several processes where that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from gradtrend.detect.judge import judge
+from gradtrend.detect.rules import load_rules
+from gradtrend.ingest import RunFiles
+from gradtrend.model.report import Failure, RunReport
+from gradtrend.model.rule import Rule
+from gradtrend.model.runlog import RunLog
+from gradtrend.pipeline import parallel
+from gradtrend.pipeline.runs import AnalyzeOptions, each_log, found_runs
+from gradtrend.pipeline.selection import rule_ids, without
+
+# Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
+SECONDS_A_RUN = 0.008
+BYTES_A_SECOND = 50e6
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be done with each run of a call."""
+
+    options: AnalyzeOptions
+    rules: tuple[Rule, ...]
+    selected: frozenset[str]
+    ignored: frozenset[str]
+
+
+def analyze_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
+    """Judge the run, or the runs, at `path`; as `analyze_paths`."""
+    return analyze_paths((path,), options)
+
+
+def analyze_paths(
+    paths: Sequence[str], options: AnalyzeOptions, processes: int = 1
+) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
+    """Judge the runs at each path, many of them on several processes. A run that fails loses none of the others.
+
+    Raises ConfigError for rule files that cannot be used, and for rules or a source that do not exist.
+    """
+    rules = load_rules(options.rules_dir)
+    selected = rule_ids(options.select, rules, "--select")
+    plan = _Plan(options, rules, selected, rule_ids(options.ignore, rules, "--ignore"))
+    jobs = [job for path in paths for job in found_runs(path, options)]
+    runs = [job for job in jobs if isinstance(job, RunFiles)]
+    seconds = sum(_seconds(run) for run in runs)
+    if options.replay or any(run.is_stream for run in runs):  # torch has threads of its own
+        processes = 1
+    outcomes = parallel.in_order(partial(_analyzed, plan), jobs, seconds, processes)
+    reports = tuple(report for found, _ in outcomes for report in found)
+    return reports, tuple(failure for _, failed in outcomes for failure in failed)
+
+
+def _analyzed(plan: _Plan, job: RunFiles | Failure) -> tuple[list[RunReport], list[Failure]]:
+    return each_log(job, plan.options, lambda log: without(_judged(log, plan), plan.selected, plan.ignored))
+
+
+def _judged(log: RunLog, plan: _Plan) -> RunReport:
+    report = judge(log, plan.rules)
+    if not plan.options.replay:
+        return report
+    from gradtrend.pipeline.replay import with_replays
+
+    return with_replays(report, plan.options.trust, plan.rules)
+
+
+def _seconds(run: RunFiles) -> float:
+    """About how long a run takes. What a store's folder holds is not worth finding out."""
+    try:
+        size = sum(log.path.stat().st_size for log in run.logs)
+    except OSError:  # gone, or an address
+        size = 0
+    return SECONDS_A_RUN + size / BYTES_A_SECOND

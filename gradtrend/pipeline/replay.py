@@ -1,0 +1,93 @@
+"""A path -> the replays of its captured steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from gradtrend.detect.rules import load_rules
+from gradtrend.errors import InputError
+from gradtrend.ingest import settings_of
+from gradtrend.ingest.captures import find_captures, read_capture
+from gradtrend.model.capture import Capture
+from gradtrend.model.contents import CaptureContents
+from gradtrend.model.replay import Replay
+from gradtrend.model.report import Checks, RunReport
+from gradtrend.model.rule import REPLAY_NOTE, Rule
+from gradtrend.replay import ReplayOptions, replay_captures, unreadable, with_findings
+
+
+def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None) -> tuple[Replay, ...]:
+    """Replay every capture at `path`: a capture, a run folder, or a folder of runs.
+
+    Raises `InputError` where there is none, `ConfigError` for rule files that cannot be used.
+    """
+    rules = load_rules(rules_dir)
+    given = Path(path)
+    if not path or not given.exists():  # of an empty path, Path makes the current folder
+        raise InputError(
+            f"{path or 'an empty path'}: no such file or folder",
+            "Give a run folder, or a capture file under its debug/.",
+        )
+    runs = [run for run in (given, *_children(given)) if find_captures(run)]
+    if not runs:
+        raise InputError(
+            f"{path}: no captured step found",
+            "Captures lie under debug/ of a run: LightlyTrain writes one with "
+            'debug_args={"nancapture": {"enabled": True}}, other loops with gradtrend.replay.native.save_capture.',
+        )
+    return tuple(result for run in runs for result in _replay_run(run, find_captures(run), options, rules))
+
+
+def with_replays(report: RunReport, trust: bool, rules: tuple[Rule, ...]) -> RunReport:
+    """The report of an analysed run with the replays of its captures and their findings."""
+    if not report.captures:
+        return report
+    path = Path(report.run)
+    folder = path.parent if path.is_file() else path
+    options = ReplayOptions(trust=trust, setting=report.settings.precision)
+    results = _replay_run(folder, report.captures, options, rules)
+    replays = {capture.path: result for capture, result in zip(report.captures, results, strict=True)}
+    findings = [finding for result in results for finding in result.findings]
+    ran = {rule.id for rule in rules if rule.note == REPLAY_NOTE}
+    checks = Checks(
+        tuple(sorted({*report.checks.ran, *ran})),
+        tuple(skipped for skipped in report.checks.skipped if skipped.rule not in ran),
+    )
+    ordered = sorted((*report.findings, *findings), key=lambda finding: -finding.severity.rank)
+    return replace(report, findings=tuple(ordered), replays=replays, checks=checks)
+
+
+def _children(folder: Path) -> list[Path]:
+
+    if not folder.is_dir() or find_captures(folder):
+        return []
+    return sorted(child for child in folder.iterdir() if child.is_dir())
+
+
+def _replay_run(
+    run: Path, captures: tuple[Capture, ...], options: ReplayOptions, rules: tuple[Rule, ...]
+) -> tuple[Replay, ...]:
+    """The replays of one run's captures, those of its ranks taken together, in the captures' order."""
+
+    if options.setting is None:
+        options = replace(options, setting=settings_of(_run_folder(run)).precision)
+    read: list[tuple[str, CaptureContents]] = []
+    results: dict[str, Replay] = {}
+    for capture in captures:
+        file = run if run.is_file() else run / capture.path
+        try:
+            read.append((str(file), read_capture(file)))
+        except InputError as error:
+            results[str(file)] = unreadable(str(file), capture.kind, error.message)
+    results |= {result.inspection.path: result for result in replay_captures(read, options)}
+    files = [str(run if run.is_file() else run / capture.path) for capture in captures]
+    return tuple(with_findings(results[file], rules) for file in files)
+
+
+def _run_folder(path: Path) -> Path:
+    """The run that a capture, or a folder under `debug/`, belongs to."""
+    for folder in (path, *path.resolve().parents):
+        if folder.name == "debug":
+            return folder.parent
+    return path if path.is_dir() else path.parent

@@ -1,0 +1,60 @@
+"""Everything that was seen of one capture."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from gradtrend.model.replay import (
+    Blame,
+    Inspection,
+    ModuleFrame,
+    Origin,
+    Repeats,
+    Swap,
+    SweepRow,
+)
+from gradtrend.replay.run.step import StepResult
+
+# A replay of the same step gives the logged norm to the last digits that were logged (4 in most consoles); other
+# kernels or another device add some 1e-3.
+NORM_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that was seen of one capture. `precision` is what was replayed; `known` whether the run's own."""
+
+    inspection: Inspection
+    expects_bad: bool
+    logged_norm: float | None
+    precision: str
+    known: bool
+    scale_assumed: bool
+    device: str
+    rows: tuple[SweepRow, ...]
+    repeats: Repeats
+    first: StepResult
+    origin: Origin | None = None
+    blame: Blame | None = None
+    swap: Swap | None = None
+    frames: tuple[ModuleFrame, ...] = ()
+
+    def finite_in(self, precision: str) -> bool | None:
+        """Whether the step is finite there; None where it was not run."""
+        return next((row.finite for row in self.rows if row.precision == precision), None)
+
+    @property
+    def norm_matches(self) -> bool | None:
+        """Whether the replayed gradient norm is the logged one; None where either is missing or non-finite."""
+        logged, replayed = self.logged_norm, self.first.gradient_norm
+        if logged is None or replayed is None or not math.isfinite(logged) or not math.isfinite(replayed):
+            return None
+        return abs(logged - replayed) <= NORM_TOLERANCE * max(abs(logged), abs(replayed))
+
+
+def with_explanation(
+    facts: Facts, origin: Origin | None, blame: Blame | None, swap: Swap | None, frames: tuple[ModuleFrame, ...]
+) -> Facts:
+    """The facts with where the failure starts."""
+    return replace(facts, origin=origin, blame=blame, swap=swap, frames=frames)

@@ -1,0 +1,1 @@
+"""One run of the step, and what watches it."""

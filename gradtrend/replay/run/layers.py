@@ -1,0 +1,52 @@
+"""The gradient of every parameter after a replayed step."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+import torch
+
+from gradtrend.model.replay import LayerGradient
+from gradtrend.replay.run.step import parameter_norm
+
+MOSTLY_ZERO = 0.99  # a dead ReLU layer has all zeros; an embedding's unused rows are left out by asking for more
+CARRIES = 0.5  # share of the squared norm: more than all others together
+VANISHING = 1e-4  # of the median ratio; healthy layers of one network lie within two or three decades of each other
+
+
+def layer_gradients(model: torch.nn.Module, scale: float) -> tuple[LayerGradient, ...]:
+    """One entry a parameter that has a gradient, in the model's order; `scale` is the loss scale still in them."""
+    measured = [
+        (name, parameter_norm(parameter.grad) / scale, parameter)
+        for name, parameter in model.named_parameters()
+        if parameter.grad is not None
+    ]
+    total = sum(norm**2 for _, norm, _ in measured if math.isfinite(norm))
+    ratios = [ratio for ratio in (_ratio(norm, parameter) for _, norm, parameter in measured) if ratio]
+    typical = median(ratios) if ratios else 0.0
+    return tuple(_entry(name, norm, parameter, total, typical, len(measured)) for name, norm, parameter in measured)
+
+
+def _ratio(norm: float, parameter: torch.nn.Parameter) -> float | None:
+    own = parameter_norm(parameter)
+    return norm / own if own and math.isfinite(own) and math.isfinite(norm) else None
+
+
+def _entry(
+    name: str, norm: float, parameter: torch.nn.Parameter, total: float, typical: float, count: int
+) -> LayerGradient:
+    gradient = parameter.grad
+    assert gradient is not None
+    dense = gradient.coalesce().values() if gradient.is_sparse else gradient
+    zeros = float((dense == 0).double().mean()) if dense.numel() else 0.0
+    finite = math.isfinite(norm) and bool(torch.isfinite(dense).all())
+    share = norm**2 / total if finite and total else None
+    ratio = _ratio(norm, parameter)
+    flags = [
+        ("non-finite", not finite),
+        ("zero", finite and zeros >= MOSTLY_ZERO),
+        ("carries-the-norm", share is not None and share > CARRIES and count > 2),
+        ("vanishing", finite and ratio is not None and zeros < MOSTLY_ZERO and ratio < VANISHING * typical),
+    ]
+    return LayerGradient(name, norm, zeros, ratio, share, tuple(flag for flag, holds in flags if holds))

@@ -1,0 +1,93 @@
+"""Run the captured step once: forward and backward over the microbatches, no optimizer step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gradtrend.replay.run.operators import is_finite
+from gradtrend.replay.subject import precision as precisions
+from gradtrend.replay.subject.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one run gave. `losses` are those of the microbatches, undivided; `loss` is their sum over the divisor."""
+
+    loss: float
+    losses: tuple[float, ...]
+    gradient_norm: float | None
+    bad_parameters: tuple[str, ...]
+
+    @property
+    def finite(self) -> bool:
+        """Whether the loss and every gradient are finite."""
+        return math.isfinite(self.loss) and not self.bad_parameters
+
+
+def run_step(
+    subject: Subject,
+    precision: str,
+    only: Sequence[tuple[int, Any]] | None = None,
+    backward: bool = True,
+    watch: AbstractContextManager[Any] | None = None,
+) -> StepResult:
+    """The step from the captured state, in `precision`.
+
+    `only` replaces the captured microbatches by these (index, batch) pairs; `watch` is entered around the whole.
+    The gradients are left on the parameters (scaled, where the loss is). Raises what the model raises.
+    """
+    subject.reset()
+    scale = subject.loss_scale if precision == "float16-scaled" else 1.0
+    losses: list[float] = []
+    with subject.in_type_of(precision) as batches, watch or nullcontext():
+        for index, batch in only if only is not None else list(enumerate(batches)):
+            with precisions.entered(precision, subject.device), torch.set_grad_enabled(backward):
+                loss = subject.loss_of(batch, index, alone=only is not None)
+            if backward and loss.requires_grad:
+                with precisions.entered_backend(precision, subject.device):
+                    (loss / subject.loss_divisor * scale).backward()
+            losses.append(loss.item())
+        norm = gradient_norm(subject.model) if backward else None
+        bad = bad_gradients(subject.model) if backward else ()
+    total = sum(losses) / subject.loss_divisor
+    return StepResult(total, tuple(losses), None if norm is None else norm / scale, bad)
+
+
+def gradient_norm(model: torch.nn.Module) -> float:
+    """The norm of all gradients; summed in float64, so that it overflows only where the elements themselves do."""
+    squares = [parameter_norm(parameter.grad) ** 2 for parameter in _with_gradient(model)]
+    return math.sqrt(sum(squares))
+
+
+def parameter_norm(tensor: torch.Tensor | None) -> float:
+    """Norm of one tensor in float64 (float32 where the device has none)."""
+    if tensor is None:
+        return 0.0
+    wide = torch.float32 if tensor.device.type == "mps" else torch.float64
+    values = tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach()
+    return float(torch.linalg.vector_norm(values, dtype=wide))
+
+
+def bad_gradients(model: torch.nn.Module) -> tuple[str, ...]:
+    """Names of the parameters whose gradient holds NaN or inf."""
+    return tuple(
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.grad is not None and not gradient_is_finite(parameter.grad)
+    )
+
+
+def gradient_is_finite(gradient: torch.Tensor) -> bool:
+    """Whether every element is finite; a sparse gradient's (of an embedding) are its values."""
+    values = gradient.coalesce().values() if gradient.is_sparse else gradient
+    return not values.numel() or is_finite(values)
+
+
+def _with_gradient(model: torch.nn.Module) -> list[torch.nn.Parameter]:
+    return [parameter for parameter in model.parameters() if parameter.grad is not None]

@@ -1,0 +1,202 @@
+"""Sees every operator of a step, forward and backward, and keeps the ones that first make a non-finite value.
+
+A non-finite value need not be an accident (attention masks are -inf on purpose) nor matter (it may be masked away).
+So the first one is not blamed as such: each producer gets a number, the number follows the values it spoils, and
+the one that reaches the loss, or a parameter's gradient, is the origin.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gradtrend.model.replay import Origin
+from gradtrend.replay.run import operators
+
+_GIVEN = 4  # inputs of the blamed operator whose range is reported
+_OWN = (str(torch.__path__[0]), str(Path(__file__).parents[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """An operator that made non-finite values. `deliberate`: it wrote a constant that it was told to write."""
+
+    origin: Origin
+    deliberate: bool
+
+
+@dataclass(slots=True)
+class ModuleStack:
+    """Which module is running. Hooks on every module keep it; `close` removes them."""
+
+    names: list[str] = field(default_factory=list)
+    handles: list[Any] = field(default_factory=list)
+
+    def attach(self, model: torch.nn.Module) -> None:
+        """Follow every module of `model`."""
+        for name, module in model.named_modules():
+            self.handles.append(module.register_forward_pre_hook(self._enter(name)))
+            self.handles.append(module.register_forward_hook(self._leave, always_call=True))
+
+    def _enter(self, name: str) -> Any:
+        return lambda module, args: self.names.append(name)
+
+    def _leave(self, module: Any, args: Any, output: Any) -> None:
+        if self.names:
+            self.names.pop()
+
+    def close(self) -> None:
+        """Stop following."""
+        for handle in self.handles:
+            handle.remove()
+        self.names.clear()
+
+
+class OperatorWatch(TorchDispatchMode):
+    """Follows non-finite values through every operator while entered.
+
+    `known` names the storages that were there before the step, by address: (role, name).
+    """
+
+    def __init__(self, model: torch.nn.Module, known: Mapping[int, tuple[str, str]]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.microbatch = 0
+        self.producers: list[Producer] = []
+        self._known = known
+        self._classes = {name: type(module).__name__ for name, module in model.named_modules()}
+        self._stack = ModuleStack()
+        self._spoilt: dict[int, int] = {}  # address of a storage -> number of the producer that spoilt it
+        self._forward_of: dict[int, tuple[str, str]] = {}  # autograd's sequence number -> module, operator
+        self._model = model
+
+    def __enter__(self) -> OperatorWatch:
+        self._stack.attach(self._model)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._stack.close()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        node = torch._C._current_autograd_node()
+        if node is None:
+            self._forward_of.setdefault(_sequence_number(), (self._module(), operators.short_name(func)))
+        if not operators.makes_values(func):
+            return result
+        for output in operators.outputs_of(func, result):
+            if not operators.can_be_checked(output) or operators.is_finite(output):
+                self._clear(output)
+            else:
+                self._spoil(func, args, kwargs, output, node)
+        return result
+
+    def producer_of(self, tensor: torch.Tensor) -> Producer | None:
+        """Who spoilt this tensor, if anyone did."""
+        number = self._spoilt.get(_address(tensor))
+        return None if number is None else self.producers[number]
+
+    def _module(self) -> str:
+        return self._stack.names[-1] if self._stack.names else ""
+
+    def _clear(self, output: torch.Tensor) -> None:
+        storage = output.untyped_storage()
+        if self._spoilt and storage.nbytes() == output.numel() * output.element_size():
+            self._spoilt.pop(storage.data_ptr(), None)
+
+    def _spoil(self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any) -> None:
+        inputs = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
+        numbers = [self._spoilt[_address(t)] for t in inputs if _address(t) in self._spoilt]
+        accidents = [number for number in numbers if not self.producers[number].deliberate]
+        if accidents:
+            self._spoilt[_address(output)] = min(accidents)
+            return
+        if numbers and not bool(torch.isnan(output).any()):  # a mask handed on
+            self._spoilt[_address(output)] = min(numbers)
+            return
+        origin = self._origin(func, args, kwargs, output, node)
+        source = self._outside(func, inputs, output) or self._inherited(numbers)
+        if source is not None:
+            origin = replace(origin, source=source[0], source_name=source[1])
+        masked = source is not None and source[0] != "parameter" and _is_mask(output)
+        deliberate = masked or operators.fills_constant(func, [*args, *kwargs.values()])
+        self._spoilt[_address(output)] = len(self.producers)
+        self.producers.append(Producer(origin, deliberate))
+
+    def _outside(self, func: Any, inputs: list[torch.Tensor], output: torch.Tensor) -> tuple[str, str | None] | None:
+        """Where a non-finite input comes from that no operator of the step made; None when all inputs are finite."""
+        own = _address(output) if operators.mutates(func) else None  # already overwritten: tells nothing
+        for tensor in inputs:
+            address = _address(tensor)
+            if address != own and address not in self._spoilt and not operators.is_finite(tensor):
+                return self._known.get(address, ("constant", None))
+        return None
+
+    def _name_of(self, tensor: torch.Tensor, index: int) -> str:
+        """`parameter conv.weight` for what was there before the step, else `given[0]`."""
+        known = self._known.get(_address(tensor))
+        return f"given[{index}]" if known is None else " ".join(known)
+
+    def _inherited(self, numbers: list[int]) -> tuple[str, str | None] | None:
+        """NaN made of a mask that the batch itself brought is the batch's doing."""
+        origins = [self.producers[number].origin for number in numbers]
+        return next(((origin.source, origin.source_name) for origin in origins if origin.source == "input"), None)
+
+    def _origin(self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any) -> Origin:
+        module, operator = self._module(), operators.short_name(func)
+        backward = node is not None and not self._stack.names  # a stack: checkpointing runs forward code again
+        if backward:
+            module, forward = self._forward_of.get(node._sequence_nr(), ("", ""))
+            operator = f"{operator} (backward of {forward})" if forward else operator
+        nan, inf = operators.counts(output)
+        given = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
+        return Origin(
+            phase="backward" if backward else "forward",
+            module=module,
+            module_class=self._classes.get(module, ""),
+            operator=operator,
+            dtype=operators.dtype_name(output.dtype),
+            source="operator",
+            microbatch=self.microbatch,
+            nan=nan,
+            inf=inf,
+            given=tuple(operators.magnitude(self._name_of(t, i), t) for i, t in enumerate(given[:_GIVEN])),
+            needs=operators.largest_in_float64(func, args, kwargs),
+            type_max=torch.finfo(output.dtype).max,
+            where=None if backward else _user_line(),
+        )
+
+
+def _is_mask(output: torch.Tensor) -> bool:
+    """Whether the non-finite values are all -inf, as in an additive attention mask."""
+    return (
+        not bool(torch.isnan(output).any()) and not output.dtype.is_complex and not bool(torch.isposinf(output).any())
+    )
+
+
+def _address(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage().data_ptr())
+
+
+def _sequence_number() -> int:
+    """The number of the autograd node made last; the operator that is running belongs to it."""
+    return int(torch.autograd._get_sequence_nr()) - 1  # type: ignore[attr-defined]
+
+
+def _user_line() -> str | None:
+    """`file:line` of the innermost frame that is neither torch's nor ours."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if not path.startswith(_OWN) and not path.startswith("<"):
+            return f"{path}:{frame.f_lineno} in {frame.f_code.co_name}"
+        frame = frame.f_back
+    return None

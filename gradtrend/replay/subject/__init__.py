@@ -1,0 +1,1 @@
+"""The captured step, ready to run: model, batch, random state, precision."""

@@ -1,0 +1,118 @@
+"""The rebuilt step: a model, its microbatches on the device, and how to bring both back to the captured state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gradtrend.replay.subject import rng
+from gradtrend.replay.subject.precision import DEFAULT_LOSS_SCALE, PARAMETER_TYPES
+from gradtrend.replay.subject.tensors import map_tensors
+
+
+@dataclass(slots=True)
+class Subject:
+    """What is run, again and again.
+
+    `compute_loss(microbatch, index)` gives the loss tensor. `buffers` and `types` are what `reset` restores. No
+    optimizer steps, but a step may write to parameters itself (a teacher's moving average): `reload` then reads them
+    from the capture again. `states_at` holds the random states at the start of each microbatch, once a whole step ran.
+    """
+
+    model: torch.nn.Module
+    compute_loss: Callable[[Any, int], torch.Tensor]
+    reload: Callable[[], None]
+    batches: list[Any]
+    device: torch.device
+    random_states: Mapping[str, Any]
+    loss_divisor: float
+    loss_scale: float = DEFAULT_LOSS_SCALE
+    buffers: dict[str, torch.Tensor] = field(default_factory=dict)
+    types: dict[str, torch.dtype] = field(default_factory=dict)
+    writes: dict[str, int] = field(default_factory=dict)
+    states_at: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def remember(self) -> None:
+        """Take the present buffers and types as the captured ones."""
+        self.buffers = {name: buffer.detach().clone() for name, buffer in self.model.named_buffers()}
+        self.types = {name: tensor.dtype for name, tensor in _tensors(self.model)}
+        self.writes = self._writes()
+
+    def _half_type(self) -> torch.dtype | None:
+        """float16 or bfloat16 where most of the parameters were captured in it."""
+        sizes: Counter[torch.dtype] = Counter()
+        for name, parameter in self.model.named_parameters():
+            sizes[self.types[name]] += parameter.numel()
+        most = max(sizes, key=lambda dtype: sizes[dtype], default=torch.float32)
+        return most if most in (torch.float16, torch.bfloat16) else None
+
+    def _writes(self) -> dict[str, int]:
+        """How often each parameter was written to in place."""
+        return {name: parameter._version for name, parameter in self.model.named_parameters()}
+
+    def reset(self) -> None:
+        """Buffers, gradients, training mode and random generators as at the start of the captured step."""
+        if self._writes() != self.writes:
+            self.reload()
+            self.writes = self._writes()
+        with torch.no_grad():
+            for name, buffer in self.model.named_buffers():
+                if name in self.buffers:
+                    buffer.data = self.buffers[name].to(buffer.dtype, copy=True)
+        self.model.zero_grad(set_to_none=True)
+        set_train_mode = getattr(self.model, "set_train_mode", self.model.train)  # LightlyTrain freezes parts in it
+        set_train_mode()
+        rng.restore(self.random_states, self.device)
+
+    def loss_of(self, batch: Any, index: int, alone: bool) -> torch.Tensor:
+        """The loss of one microbatch, on a copy (a step may write to its batch or take parts out).
+
+        `alone`: the microbatches before it were not run, so its random states are put in place.
+        """
+        if alone and index in self.states_at:
+            rng.restore(self.states_at[index], self.device)
+        elif not alone:
+            self.states_at[index] = rng.snapshot(self.device)
+        return self.compute_loss(map_tensors(batch, torch.clone), index)
+
+    @contextmanager
+    def in_type_of(self, precision: str) -> Iterator[list[Any]]:
+        """Parameters, buffers and batches in the type that `precision` needs; yields the batches.
+
+        A model captured in half precision keeps the types it has (some layers may be in float32) when run in it, and is
+        widened to float32 for all others but float64.
+        """
+        own = self._half_type()
+        wanted = PARAMETER_TYPES.get(precision, None if own is None else torch.float32)
+        if wanted is None or wanted is own:
+            yield self.batches if wanted is None else _cast_batches(self.batches, wanted)
+            return
+        try:
+            _cast(self.model, lambda name: wanted)
+            yield _cast_batches(self.batches, wanted)
+        finally:
+            self.model.zero_grad(set_to_none=True)
+            _cast(self.model, lambda name: self.types[name])
+
+
+def _cast_batches(batches: list[Any], wanted: torch.dtype) -> list[Any]:
+    cast: list[Any] = map_tensors(batches, lambda t: t.to(wanted) if t.is_floating_point() else t)
+    return cast
+
+
+def _tensors(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    yield from model.named_parameters()
+    yield from model.named_buffers()
+
+
+def _cast(model: torch.nn.Module, type_of: Callable[[str], torch.dtype]) -> None:
+    with torch.no_grad():
+        for name, tensor in _tensors(model):
+            if tensor.is_floating_point():
+                tensor.data = tensor.data.to(type_of(name))

@@ -1,0 +1,1 @@
+"""Reports for programs. `schema.json` in the folder above is the contract."""

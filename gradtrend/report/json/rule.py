@@ -1,0 +1,39 @@
+"""A rule as JSON."""
+
+from __future__ import annotations
+
+from gradtrend.model.rule import Condition, Rule
+from gradtrend.report.json.strict import Json
+
+
+def rule_to_dict(rule: Rule) -> Json:
+    """One rule as plain dicts and lists, in the words of the rule files."""
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "severity": rule.severity,
+        "summary": rule.summary,
+        "help": rule.help,
+        "message": rule.message,
+        "trend": rule.trend,
+        "select": {"role": rule.role, "scope": rule.scope, "note": rule.note},
+        "when": [_condition_to_dict(condition) for condition in rule.when],
+        "hold": {"points": rule.hold.points, "fraction": rule.hold.fraction},
+        "unless": list(rule.unless),
+        "forbids_verdict": rule.forbids_verdict,
+        "blind": rule.blind,
+        "actions": [
+            {"text": action.text, "when": action.when, "text_for": dict(action.text_for)} for action in rule.actions
+        ],
+    }
+
+
+def _condition_to_dict(condition: Condition) -> Json:
+    return {
+        "measure": condition.measure,
+        "above": condition.above,
+        "below": condition.below,
+        "case": condition.case,
+        "missing": condition.missing,
+        "why": condition.why,
+    }

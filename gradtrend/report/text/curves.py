@@ -1,0 +1,55 @@
+"""The curves at the head of a run's block: the gradient norm that decided, and the loss."""
+
+from __future__ import annotations
+
+from gradtrend.model.report import RunReport, SeriesReport
+from gradtrend.model.words import Role, Trend
+from gradtrend.report.text.sparkline import fit, sparkline
+from gradtrend.report.wording.escape import escape, shorten
+from gradtrend.report.wording.numbers import number, plural, steps
+from gradtrend.report.wording.order import by_weight
+from gradtrend.report.wording.style import Style
+
+_LABEL = 28  # columns for a metric's name; longer ones are cut in the middle
+_MIN_CURVE = 10  # a curve is never thinner than this, even where the terminal is
+
+
+def curve_lines(run: RunReport, style: Style) -> list[str]:
+    """The norm's and the loss's sparkline, and the norm's numbers; nothing where no norm was found."""
+    norm = deciding_series(run)
+    if norm is None:
+        return []
+    loss = next((s for s in run.series if s.role is Role.LOSS and s.sketch), None)
+    drawn = [series for series in (norm, loss) if series is not None]
+    names = [shorten(escape(series.metric), _LABEL, style.sign("…", "~")) for series in drawn]
+    column = max(len(name) for name in names)
+    room = max(_MIN_CURVE, style.width - column - 4)
+    lines = [
+        f"  {name:<{column}}  {sparkline(fit(series.sketch, room), style)}".rstrip()
+        for name, series in zip(names, drawn, strict=True)
+    ]
+    return [*lines, style.paint(f"  {_numbers(norm)}", "dim")]
+
+
+def deciding_series(run: RunReport) -> SeriesReport | None:
+    """The gradient norm that the weightiest finding names; else a judged one, a total before a layer."""
+    norms = [s for s in run.series if s.role is Role.GRAD_NORM]
+    named = [f.metric for f in by_weight(run.findings) if f.metric]
+    ranked = sorted(norms, key=lambda s: (s.trend in (None, Trend.UNDETERMINED), s.layer is not None))
+    for metric in named:
+        found = next((s for s in ranked if s.metric == metric), None)
+        if found is not None:
+            return found
+    return ranked[0] if ranked else None
+
+
+def _numbers(series: SeriesReport) -> str:
+    parts = [plural(series.points, "point")]
+    if series.first_step is not None:
+        parts[0] += f", {steps(series.first_step, series.last_step)}"
+    if series.baseline is not None and series.peak is not None:
+        decades = "" if series.decades is None else f" ({number(round(series.decades, 2))} decades)"
+        parts.append(f"baseline {number(series.baseline)}, peak {number(series.peak)}{decades}")
+    if series.onset_step is not None:
+        parts.append(f"onset at step {series.onset_step}")
+    return "; ".join(parts)

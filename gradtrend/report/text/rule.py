@@ -1,0 +1,95 @@
+"""Rules for a person and for a program."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from gradtrend.model.rule import Condition, Hold, Rule
+from gradtrend.report.wording.escape import escape
+from gradtrend.report.wording.numbers import number
+from gradtrend.report.wording.style import Style
+
+_LOOKS = {"error": "red", "warning": "yellow", "info": "cyan"}
+
+
+def rule_table(rules: Sequence[Rule], style: Style) -> str:
+    """One line a rule: id, name, severity, summary."""
+    column = max((len(rule.name) for rule in rules), default=0)
+    lines = []
+    for rule in rules:
+        severity = style.paint(f"{rule.severity:<7}", _LOOKS[rule.severity])
+        lines.append(f"{style.paint(rule.id, 'bold')}  {rule.name:<{column}}  {severity}  {escape(rule.summary)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def rule_page(rule: Rule, style: Style) -> str:
+    """Everything about one rule: meaning, limits and their reasons, blind spots, actions."""
+    severity = style.paint(rule.severity, _LOOKS[rule.severity])
+    lines = [f"{style.paint(f'{rule.id} {rule.name}', 'bold')} ({severity})", "", *_wrap(rule.summary, style)]
+    parts = (
+        ("What it means", _paragraphs(rule.help, style)),
+        ("Applies to", _wrap(_target(rule), style, "  ")),
+        ("Fires when", _conditions(rule, style)),
+        ("Silenced by", _wrap(", ".join(rule.unless), style, "  ")),
+        ("Does not see", _paragraphs(rule.blind, style)),
+        (
+            "Next actions, what stands in braces filled in from the run",
+            [line for action in rule.actions for line in _action(action.text, action.when, style)],
+        ),
+    )
+    for title, part in parts:
+        if part:
+            lines += ["", style.paint(title, "bold"), *part]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _wrap(text: str, style: Style, first: str = "", rest: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        escape(text.replace("\n", " ")),
+        style.width,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_on_hyphens=False,
+    )
+
+
+def _paragraphs(text: str, style: Style) -> list[str]:
+    return [line for paragraph in text.strip().split("\n\n") for line in _wrap(paragraph, style, "  ")]
+
+
+def _target(rule: Rule) -> str:
+    if rule.note:
+        return f"what was noticed while reading: {rule.note}"
+    if rule.scope == "once":
+        return "the run as a whole"
+    where = "each layer" if rule.scope == "layer" else "the run's total"
+    return f"{rule.role} series, {where}"
+
+
+def _conditions(rule: Rule, style: Style) -> list[str]:
+    """The conditions that must all hold, then the groups of which one must hold as a whole."""
+    lines = [line for condition in rule.when if not condition.case for line in _condition(condition, style)]
+    if (held := _hold(rule.hold)) is not None:
+        lines += _wrap(f"the change holds to the end, for {held}", style, "  - ", "    ")
+    for place, case in enumerate(dict.fromkeys(c.case for c in rule.when if c.case)):
+        lines.append(f'  {"or" if place else "and"} all of "{escape(case)}":')
+        lines += [line for condition in rule.when if condition.case == case for line in _condition(condition, style)]
+    return lines
+
+
+def _condition(condition: Condition, style: Style) -> list[str]:
+    side = "above" if condition.above is not None else "below"
+    limit = _wrap(f"{condition.measure.replace('_', ' ')} is {side} {number(condition.limit)}", style, "  - ", "    ")
+    return limit + [style.paint(line, "dim") for line in _wrap(f"why: {condition.why}", style, "    ")]
+
+
+def _hold(hold: Hold) -> str | None:
+    if hold.points is not None:
+        return f"at least {hold.points} points"
+    return None if hold.fraction is None else f"at least {hold.fraction * 100:g} % of the points"
+
+
+def _action(text: str, when: str | None, style: Style) -> list[str]:
+    reason = f" [first when: {when.replace('_', ' ')}]" if when else ""
+    return _wrap(text + reason, style, "  - ", "    ")

@@ -1,0 +1,126 @@
+"""Why and Next: the findings of a run as text, those of one rule together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gradtrend.model.finding import Finding
+from gradtrend.model.report import RunReport
+from gradtrend.model.words import Severity
+from gradtrend.report.text.lines import _MAX_NAMED, listed, wrapped
+from gradtrend.report.wording.escape import escape
+from gradtrend.report.wording.nonfinite import nonfinite_text
+from gradtrend.report.wording.numbers import number, plural, share, steps
+from gradtrend.report.wording.order import by_weight
+from gradtrend.report.wording.style import Style
+
+# One screen: what does not fit is counted, and stands in the JSON report.
+_MAX_GROUPS = 6
+_MAX_ACTIONS = 5
+_MAX_EVIDENCE = 4
+_LOOKS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+def why_lines(run: RunReport, style: Style) -> list[str]:
+    """The findings, weightiest first, then how NaN/inf are tied to the loss, then evidence under `debug/`."""
+    groups = grouped(run)
+    lines = [line for group in groups[:_MAX_GROUPS] for line in _group_lines(group, style)]
+    if len(groups) > _MAX_GROUPS:
+        left = sum(len(group) for group in groups[_MAX_GROUPS:])
+        lines.append(f"  and {plural(left, 'more finding')}, listed by --format json")
+    if run.nonfinite is not None:
+        lines += wrapped(nonfinite_text(run.nonfinite), style)
+    for text in _debug_texts(run):
+        lines += wrapped(text, style)
+    return lines
+
+
+def next_lines(run: RunReport, style: Style) -> list[str]:
+    """The next actions, numbered, each once; those of mere notes only where there are no others."""
+    groups = grouped(run)
+    serious = [g for g in groups if g[0].severity is not Severity.INFO]
+    actions = list(dict.fromkeys(text for group in serious or groups for text in group[0].actions))
+    lines = []
+    for place, text in enumerate(actions[:_MAX_ACTIONS], start=1):
+        lines += wrapped(text, style, first=f"  {place}. ", rest="     ")
+    if len(actions) > _MAX_ACTIONS:
+        lines.append(f"     and {len(actions) - _MAX_ACTIONS} more, listed by --format json")
+    return lines
+
+
+def grouped(run: RunReport) -> list[list[Finding]]:
+    """The findings of one rule together: the rules that gave the verdict first, then the weightiest."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in by_weight(run.findings):
+        groups.setdefault(finding.rule, []).append(finding)
+    verdict = run.verdict.value
+    return sorted(groups.values(), key=lambda group: group[0].name not in (verdict, f"{verdict}-layer"))
+
+
+def _group_lines(group: Sequence[Finding], style: Style) -> list[str]:
+    top = group[0]
+    severity = style.paint(f"{top.severity:<7}", _LOOKS[top.severity])
+    head = f"  {severity} {style.paint(f'{top.rule} {escape(top.name)}', 'bold')}"
+    subject = _subject(group, style)
+    lines = [f"{head}{subject}"]
+    for message in _messages(group):
+        lines += wrapped(message, style, "    ", "    ")
+    if top.severity is not Severity.INFO:
+        lines += [style.paint(line, "dim") for line in _evidence_lines(top, style)]
+    return lines
+
+
+def _subject(group: Sequence[Finding], style: Style) -> str:
+    """What a group is about: its steps and confidence for one finding, else its layers, metrics or steps."""
+    top = group[0]
+    if len(group) == 1:
+        where = steps(top.first_step, top.last_step)
+        return (f", {where}" if where else "") + f" (confidence {share(top.confidence)})"
+    for kind, names in (
+        ("layer", _names(f.layer for f in group)),
+        ("series", _names(f.metric for f in group)),
+    ):
+        if len(names) > 1:
+            return f": {plural(len(names), kind, kind.rstrip('s') + 's')}: {listed(names, style)}"
+    places = _names(steps(f.first_step, f.last_step) for f in group)
+    return f": {len(group)} times" + (f": {listed(places, style)}" if places else "")
+
+
+def _messages(group: Sequence[Finding]) -> list[str]:
+    """The weightiest message for all; each one where nothing else tells the findings of a group apart."""
+    if len(group) == 1:
+        return [group[0].message]
+    if any(f.layer or f.metric or f.first_step is not None for f in group):
+        return [f"e.g. {group[0].message}"]
+    return _names(f.message for f in group)[:_MAX_NAMED]
+
+
+def _names(names: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _evidence_lines(finding: Finding, style: Style) -> list[str]:
+    parts = [
+        f"{evidence.measure.replace('_', ' ')} {number(evidence.observed)}"
+        + ("" if evidence.limit is None else f" (limit {number(evidence.limit)})")
+        for evidence in finding.evidence
+        if evidence.observed is not None
+    ]
+    return wrapped("measured: " + ", ".join(parts[:_MAX_EVIDENCE]), style, "    ", "    ") if parts else []
+
+
+def _debug_texts(run: RunReport) -> list[str]:
+    texts = []
+    for report in run.overflow_reports:
+        if report.detected and report.module:
+            kind = f" ({report.module_class})" if report.module_class else ""
+            texts.append(f"{report.path}: first non-finite in module {report.module}{kind}, batch {report.batch}.")
+    for capture in run.captures:
+        step = "" if capture.step is None else f" of step {capture.step}"
+        problem = f", unreadable: {capture.problem}" if capture.problem else ""
+        texts.append(f"{capture.path}: saved bad batch{step}{problem}.")
+        if run.replays and capture.path in run.replays:
+            from gradtrend.report.wording.replay import replay_headline
+
+            texts.append(f"{capture.path}: replayed: {replay_headline(run.replays[capture.path])}.")
+    return texts

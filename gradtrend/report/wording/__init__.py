@@ -1,0 +1,1 @@
+"""Words, numbers and escapes that the formats of reports share."""

@@ -1,0 +1,46 @@
+"""The tie between gradient norm and loss, in words."""
+
+from __future__ import annotations
+
+from gradtrend.model.report import NonFinite
+from gradtrend.model.words import Cause, Order
+from gradtrend.report.wording.numbers import plural
+
+_ORDERS = {
+    Order.GRADIENT_FIRST: "the norm first",
+    Order.LOSS_FIRST: "the loss first",
+    Order.SAME_STEP: "both at the same step",
+    Order.GRADIENT_ONLY: "the logged loss stays finite",
+    Order.LOSS_ONLY: "the gradient norm stays finite",
+}
+_CAUSES = {
+    Cause.AFTER_EXPLOSION: "it follows the rise of the gradient norm",
+    Cause.GRADIENT_FIRST: "the backward pass overflowed, or the loss mean left the NaN part out",
+    Cause.LOSS_FIRST: "the forward pass: an overflow, bad data, or a log or root of 0",
+    Cause.SAME_STEP: "no rise before it: an overflow in the forward pass, bad data, or a log or root of 0",
+    Cause.MASKED: "the loss is logged as exactly 0 while the norm is NaN: a NaN filter hides it",
+    Cause.RECOVERED: "the values come back; in mixed precision that is the loss scaler at work",
+}
+
+
+def nonfinite_text(found: NonFinite) -> str:
+    """One or two sentences: where NaN/inf begin, in which order, how long after the onset, and why."""
+    places = (
+        _place("gradient norm", found.grad_first_step, found.grad_count),
+        _place("loss", found.loss_first_step, found.loss_count),
+    )
+    parts = [place for place in places if place]
+    if found.order is not None:
+        parts.append(_ORDERS[found.order])
+    if found.forward_first_step is not None:
+        parts.append(f"forward pass from batch {found.forward_first_step}")
+    if found.lead_steps is not None and found.lead_steps > 0:
+        parts.append(f"{plural(found.lead_steps, 'step')} after the onset")
+    text = f"NaN/inf: {', '.join(parts)}"
+    return text + ("." if found.cause is None else f". Cause: {_CAUSES[found.cause]}.")
+
+
+def _place(what: str, step: int | None, count: int) -> str:
+    if step is None:
+        return ""
+    return f"{what} from step {step}" + (f" ({plural(count, 'point')})" if count else "")

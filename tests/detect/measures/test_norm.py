@@ -1,0 +1,213 @@
+"""Every measure on a curve made by hand for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from gradtrend.detect.measures import MEASURES
+from gradtrend.model.capture import Capture
+from gradtrend.model.runlog import RunLog, Settings
+from tests.detect.runs import case_of, every_series, labelled_runs, log_of
+
+NAN = math.nan
+N = 100
+
+
+def noise(n: int = N, seed: int = 0, sigma: float = 0.02) -> np.ndarray:
+    return 10 ** np.random.default_rng(seed).normal(0, sigma, n)
+
+
+def at(curve: np.ndarray, *changes: tuple[int, float]) -> np.ndarray:
+    """The curve with values put in."""
+    changed = curve.copy()
+    for index, value in changes:
+        changed[index] = value
+    return changed
+
+
+ONES = np.ones(N)
+STEP = np.where(np.arange(N) < 60, 1.0, 100.0)  # up by two decades at 60
+DOWN = 1 / STEP
+LOSS = np.linspace(4, 1, N)
+HALF = np.where(np.arange(N) < 50, 4.0, 2.0)
+WARM = np.minimum(1, np.arange(1, N + 1) / 10)
+EXCURSION = np.where((np.arange(N) >= 40) & (np.arange(N) < 70), 30.0, 1.0)
+TURNS = np.where(np.arange(N) % 2, 1.5, 1.0)
+SCALE = 65536 / 2.0 ** np.minimum(8, np.arange(N) // 5)
+LOG16 = Settings(gradient_clip=1.0)
+EARLY = at(noise(), (5, 10.0))
+LATE = at(noise(), (50, 10.0), (80, 100.0))
+LAYERS = {"a": ONES, "b": ONES / 1000}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run, the metric looked at, and what the measure must say (None: it cannot be taken)."""
+
+    log: RunLog
+    expected: float | None
+    metric: str | None = "grad_norm"
+    near: float = 0.1
+
+
+def loss_only(loss: np.ndarray) -> RunLog:
+    return log_of(loss=loss)
+
+
+TABLE: dict[str, list[Row]] = {
+    "decades_above_baseline": [
+        Row(log_of(STEP * noise()), 2), Row(log_of(DOWN * noise()), 0), Row(log_of([NAN]), None),
+    ],
+    "decades_above_early": [Row(log_of(STEP * noise()), 2), Row(log_of(STEP[::-1] * noise()), -2)],
+    "decades_beyond_history": [
+        Row(log_of(STEP * noise()), 2), Row(log_of(at(STEP, (20, 90.0), (21, 90.0), (22, 90.0))), 0.05),
+    ],
+    "rise_over_noise": [Row(log_of(STEP * noise(sigma=0.1)), 20, near=5), Row(log_of(ONES), 0)],
+    "loss_gain_since_rise": [
+        Row(log_of(STEP, LOSS), 0.5, near=0.1), Row(log_of(STEP, 5 - LOSS), -0.5, near=0.2), Row(log_of(STEP), None),
+        Row(log_of(ONES, LOSS), None),
+    ],
+    "decades_fallen": [Row(log_of(DOWN * noise()), 2), Row(log_of(STEP * noise()), 0)],
+    "decades_below_history": [Row(log_of(DOWN * noise()), 2), Row(log_of(EXCURSION), 0)],
+    "fall_start": [Row(log_of(DOWN), 0.6, near=0.02)],
+    "fall_duration": [Row(log_of(DOWN), 0, near=0.02), Row(log_of(10 ** -np.linspace(0, 4, N)), 0.45, near=0.15)],
+    "points_low": [Row(log_of(DOWN), 40), Row(log_of(10 ** -np.linspace(0, 4, N)), 50, near=6)],
+    "loss_gain_since_fall": [Row(log_of(DOWN, LOSS), 0.52), Row(log_of(DOWN, ONES), 0), Row(log_of(DOWN), None)],
+    "loss_gain_since_low": [Row(log_of(DOWN, HALF), 0), Row(log_of(DOWN, LOSS), 0.5), Row(log_of(DOWN), None)],
+    "loss_gain_overall": [
+        Row(log_of(ONES, LOSS), 0.74, near=0.02), Row(log_of(ONES, ONES), 0), Row(log_of(ONES, -LOSS), None),
+        Row(log_of(ONES), None),
+    ],
+    "loss_scatter": [Row(log_of(ONES, TURNS), 0.2, near=0.06), Row(log_of(ONES, ONES), 0), Row(log_of(ONES), None)],
+    "typical_norm": [Row(log_of(3e-5 * ONES), 3e-5, near=1e-9), Row(log_of([0.0, 2.0]), 2)],
+    "early_spike_decades": [Row(log_of(EARLY), 1), Row(log_of(LATE), 0), Row(log_of(ONES), 0)],
+    "late_spike_decades": [Row(log_of(LATE), 2), Row(log_of(EARLY), 0)],
+    "late_spikes": [Row(log_of(LATE), 2), Row(log_of(EARLY), 0)],
+    "collapse_points": [
+        Row(log_of([*ONES, NAN, NAN]), 2), Row(log_of(ONES), 0),
+        Row(log_of(ONES, captures=(Capture("c", "gradtrend", N),)), 1),
+    ],
+    "recovered_points": [
+        Row(log_of(at(ONES, (5, NAN)), at(ONES, (5, NAN))), 2), Row(log_of([*ONES, NAN, NAN]), 0), Row(log_of(ONES), 0),
+    ],
+    "late_nonfinite_share": [
+        Row(log_of(at(ONES, *((i, NAN) for i in range(20, 40)))), 20 / 85, near=0.02), Row(log_of(ONES), 0),
+        Row(log_of([*ONES, NAN, NAN, NAN]), 0), Row(log_of(at(ONES, *((i, NAN) for i in range(10)))), 0),
+    ],
+    "masked_share": [
+        Row(log_of([*ONES, NAN, NAN], [*LOSS, 0.0, 0.0]), 1), Row(log_of([*ONES, NAN, NAN], [*LOSS, 0.0, 1.0]), 0.5),
+        Row(log_of(ONES), 0),
+    ],
+    "decades_below_other_layers": [
+        Row(log_of(ONES, layers=LAYERS), 3, "grad_norm/b"), Row(log_of(ONES, layers=LAYERS), 0, "grad_norm/a"),
+        Row(log_of(ONES), None),
+    ],
+    "decades_end_below_layers": [
+        Row(log_of(ONES, layers={"a": ONES, "b": STEP / 1e4}), 2, "grad_norm/b"), Row(log_of(ONES), None),
+    ],
+    "decades_above_total_rise": [
+        Row(log_of(ONES, layers={"a": STEP}), 2, "grad_norm/a"),
+        Row(log_of(STEP, layers={"a": STEP}), 0, "grad_norm/a"),
+        Row(log_of(layers={"a": STEP}), 2, "grad_norm/a"),
+    ],
+    "excursion_decades": [Row(log_of(EXCURSION), 1.48), Row(log_of(STEP), 0), Row(log_of(EARLY), 0)],
+    "spike_rate": [
+        Row(log_of(at(noise(1200), *((i, 50.0) for i in (150, 400, 950)))), 3 / 1199, near=0.0005),
+        Row(log_of(noise(1200)), 0), Row(log_of(noise(300)), None),
+    ],
+    "finite_points": [Row(log_of([1.0, NAN, 0.0, 2.0]), 2), Row(log_of([NAN]), 0), Row(log_of(), 0, None)],
+    "gradient_norms": [
+        Row(log_of(ONES, layers=LAYERS), 1), Row(log_of(layers=LAYERS), 1, None),
+        Row(log_of(layers={"a": ONES}), 0, None), Row(log_of(loss=ONES), 0, None),
+    ],
+    "share_at_top": [Row(log_of([1.0, 1.0, 1.0, 0.5]), 0.75), Row(log_of([0.0, 0.0]), 0), Row(log_of([NAN]), None)],
+    "share_of_zeros": [
+        Row(log_of([0.0, 0.0, 1.0, NAN]), 2 / 3), Row(log_of([0.0, 0.0, 1.0], [0.0, 1.0, 1.0]), 1 / 3),
+        Row(log_of([NAN]), None),
+    ],
+    "share_repeated": [Row(log_of(np.repeat(noise(25), 4)), 0.75), Row(log_of(noise()), 0), Row(log_of([1.0]), None)],
+    "smoothness": [Row(log_of(noise(400)), 1.4, near=0.2), Row(log_of(ONES[:30]), None), Row(log_of(ONES), None)],
+    "share_over_clip": [
+        Row(log_of(STEP, settings=LOG16), 0.4), Row(log_of(STEP), None),
+        Row(log_of(STEP, settings=Settings(gradient_clip=0.0)), None),
+    ],
+    "steps_between_points": [Row(log_of(ONES, steps=range(0, 5000, 50)), 50), Row(log_of([1.0]), None)],
+    "loss_scale_end": [Row(log_of(ONES, loss_scale=SCALE), 256), Row(log_of(ONES), None)],
+    "loss_scale_halvings": [Row(log_of(ONES, loss_scale=SCALE), 8), Row(log_of(ONES), None)],
+    "loss_scale_correlation": [
+        Row(log_of(SCALE * noise(), loss_scale=SCALE), 1), Row(log_of(noise(), loss_scale=SCALE), 0),
+        Row(log_of(noise(), loss_scale=ONES), None), Row(log_of(ONES), None),
+    ],
+    "loss_spike_factor": [
+        Row(loss_only(at(noise(), (60, 8.0))), 8, "loss", 0.8), Row(loss_only(noise()), 1, "loss"),
+        Row(loss_only(-noise()), None, "loss"),
+    ],
+    "loss_rise_factor": [
+        Row(loss_only(np.concatenate([LOSS, 5 - LOSS])), 3.5, "loss", 0.3), Row(loss_only(LOSS), 1, "loss"),
+        Row(loss_only(LOSS - 2), None, "loss"), Row(loss_only(LOSS[:5]), None, "loss"),
+    ],
+    "loss_rise_over_noise": [
+        Row(loss_only(np.where(np.arange(N) < 50, 1.0, 2.0) + np.log(noise(sigma=0.01))), 1 / 0.023, "loss", 15),
+        Row(loss_only(LOSS[:5]), None, "loss"),
+    ],
+    "loss_points": [Row(loss_only(at(LOSS, (3, NAN))), N - 1, "loss"), Row(log_of(ONES), 0)],
+    "alternation": [
+        Row(loss_only(TURNS), 1, "loss"), Row(loss_only(noise(400)), 2 / 3, "loss"), Row(loss_only(LOSS), 0, "loss"),
+        Row(loss_only(LOSS[:30]), None, "loss"),
+    ],
+    "loss_swing": [
+        Row(loss_only(TURNS), 0.4, "loss"), Row(loss_only(ONES), 0, "loss"), Row(loss_only(LOSS[:30]), None, "loss"),
+    ],
+    "late_scatter_growth": [
+        Row(loss_only(noise(400, sigma=0.01) ** np.where(np.arange(400) < 250, 1, 5)), 5, "loss", 1.2),
+        Row(loss_only(noise(400)), 1, "loss", 0.3), Row(loss_only(LOSS[:30]), None, "loss"),
+    ],
+    "loss_rise_after_lr_jump": [
+        Row(log_of(loss=0.5 + STEP / 100, lr=np.where(np.arange(N) < 60, 1e-3, 1e-2)), 1.94, "loss"),
+        Row(log_of(loss=LOSS, lr=np.where(np.arange(N) < 60, 1e-3, 1e-2)), 0, "loss"),
+        Row(log_of(loss=0.5 + STEP / 100, lr=WARM), 0, "loss"), Row(log_of(loss=LOSS), None, "loss"),
+    ],
+}  # fmt: skip
+ROWS = [(name, row) for name, rows in TABLE.items() for row in rows]
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS, ids=[f"{name}-{i}" for i, (name, _) in enumerate(ROWS)])
+def test_what_it_says(name: str, row: Row) -> None:
+    said = MEASURES[name].function(case_of(row.log, row.metric))
+    assert said == (None if row.expected is None else pytest.approx(row.expected, abs=row.near))
+
+
+def test_every_measure_is_tried() -> None:
+    assert set(TABLE) == set(MEASURES)
+    numbers = {name for name, row in ROWS if row.expected is not None}
+    assert numbers == set(MEASURES)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_number_or_nothing_whatever_the_run(name: str) -> None:
+    logs = [log_of(), log_of([NAN]), log_of([0.0, 0.0]), log_of(loss=[NAN, NAN]), log_of([1.0], [1.0])]
+    for log in logs:
+        run = case_of(log).run
+        for series in (None, *every_series(run)):
+            said = MEASURES[name].function(run.case(series))
+            assert said is None or (isinstance(said, float | int) and not math.isinf(said)), (name, said)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_measure_can_be_explained(name: str) -> None:
+    measure = MEASURES[name]
+    assert measure.says
+    assert measure.function.__doc__
+
+
+def test_measures_are_finite_on_real_runs() -> None:
+    run = next(run for run in labelled_runs() if run.truth.get("layers"))
+    case = case_of(run.log, None).run.case(None)
+    for series in every_series(case.run):
+        for name, measure in MEASURES.items():
+            said = measure.function(case.run.case(series))
+            assert said is None or not math.isnan(said), (name, series.metric)

@@ -1,0 +1,198 @@
+"""Rule files: every mistake is told, with file and key; a user's rules add to the shipped ones or override them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gradtrend.detect.measures import MEASURES
+from gradtrend.detect.rules.load import builtin_folder, load_rules
+from gradtrend.errors import ConfigError
+from gradtrend.model.rule import Rule
+from gradtrend.model.words import Role, Severity, Verdict
+from tests.detect.runs import finding, fired, judged, log_of, shipped_rules
+
+GOOD = """
+id = "US1"
+name = "high-norm"
+severity = "warning"
+summary = "The norm is high."
+message = "{metric} is {typical_norm} at the median."
+
+[[when]]
+measure = "typical_norm"
+above = 5.0
+why = "Ours never is."
+
+[[action]]
+text = "Look at {metric} (lr {lr})."
+"""
+NORM = [9.0, 9.5, 8.5, 9.2] * 10
+
+
+def folder(path: Path, **texts: str) -> Path:
+    """A folder of rule files."""
+    for name, text in texts.items():
+        (path / f"{name}.toml").write_text(text, encoding="utf-8")
+    return path
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as raised:
+        load_rules(path)
+    return raised.value.message.splitlines()
+
+
+MISTAKES = {
+    "unknown key": ('colour = "red"\n' + GOOD, "colour"),
+    "unknown key in select": (GOOD + "\n[select]\nwhere = 1\n", "select.where"),
+    "unknown key in when": (GOOD.replace("above = 5.0", "above = 5.0\nbeyond = 1"), "when[0]: unknown key 'beyond'"),
+    "unknown key in hold": (GOOD + "\n[hold]\nsteps = 3\n", "hold.steps"),
+    "unknown key in action": (
+        GOOD.replace("[[action]]", "[[action]]\nurgent = true"), "action[0]: unknown key 'urgent'",
+    ),
+    "wrong hold": (GOOD + '\n[hold]\nuntil = "never"\n', "hold.until"),
+    "no such measure": (GOOD.replace('measure = "typical_norm"', 'measure = "height"'), "height"),
+    "two limits": (GOOD.replace("above = 5.0", "above = 5.0\nbelow = 9.0"), "above or below"),
+    "no limit": (GOOD.replace("above = 5.0\n", ""), "above or below"),
+    "limit is text": (GOOD.replace("above = 5.0", 'above = "5"'), "above must be a number"),
+    "limit is a truth value": (GOOD.replace("above = 5.0", "above = true"), "above must be a number"),
+    "limit is no number": (GOOD.replace("above = 5.0", "above = nan"), "above must be a number"),
+    "no why": (GOOD.replace('why = "Ours never is."', ""), "why"),
+    "wrong missing": (GOOD.replace("above = 5.0", 'above = 5.0\nmissing = "fail"'), "missing"),
+    "unknown name in the message": (GOOD.replace("{metric} is", "{metrik} is"), "{metrik}"),
+    "unknown name in an action": (GOOD.replace("(lr {lr})", "(lr {rate})"), "action[0]: unknown name {rate}"),
+    "format without end": (GOOD.replace("{metric} is", "{metric:>999999999} is"), "message: {metric} has a format"),
+    "format within a format": (GOOD.replace("{metric} is", "{metric:{last}} is"), "message: {metric} has a format"),
+    "conversion": (GOOD.replace("(lr {lr})", "(lr {lr!r})"), "action[0]: {lr} has a format or conversion"),
+    "attribute": (GOOD.replace("{metric} is", "{metric.__class__} is"), "unknown name {metric.__class__}"),
+    "item": (GOOD.replace("{metric} is", "{metric[0]} is"), "unknown name {metric[0]}"),
+    "position": (GOOD.replace("{metric} is", "{0} is"), "unknown name {0}"),
+    "field without a name": (GOOD.replace("{metric} is", "{} is"), "unknown name {}"),
+    "number too large for a float": (GOOD.replace("5.0", "1" + "0" * 400), "above must be a number"),
+    "number too long to print": (GOOD.replace("5.0", "0x" + "f" * 5000), "thousands of digits"),
+    "number too long to read": (GOOD.replace("5.0", "1" * 5000), "4300 digits"),
+    "nested too deeply": (GOOD + "x = " + "[" * 50_000 + "\n", "recursion"),
+    "bad template": (GOOD.replace("{metric} is", "{metric is"), "message"),
+    "unknown fact": (GOOD.replace("[[action]]", '[[action]]\nwhen = "full_moon"'), "full_moon"),
+    "wrong severity": (GOOD.replace('"warning"', '"fatal"'), "severity"),
+    "wrong trend": ('trend = "sideways"\n' + GOOD, "trend"),
+    "wrong role": (GOOD + '\n[select]\nrole = "weights"\n', "select.role"),
+    "wrong scope": (GOOD + '\n[select]\nscope = "epoch"\n', "select.scope"),
+    "no name": (GOOD.replace('name = "high-norm"\n', ""), "name"),
+    "id is a number": (GOOD.replace('id = "US1"', "id = 1"), "id"),
+    "no condition": (re.sub(r"\[\[when\]\].*?\n\n", "", GOOD, flags=re.DOTALL), "needs a [[when]]"),
+    "silenced by no rule": ('unless = ["GT999"]\n' + GOOD, "GT999"),
+    "no toml": ("id = ", "Invalid value"),
+    "no message": (GOOD.replace("message =", "# message ="), "message"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "told"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_told(tmp_path: Path, text: str, told: str) -> None:
+    (problem,) = problems(folder(tmp_path, mine=text))
+    assert problem.startswith(("mine.toml: ", "US1: "))
+    assert told in problem
+
+
+def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    texts = {f"rule{i}": text.replace("US1", f"US{i}") for i, (text, _) in enumerate(MISTAKES.values())}
+    found = problems(folder(tmp_path, **texts))
+    for name in texts:
+        assert any(p.startswith(f"{name}.toml") or p.startswith(f"US{name[4:]}:") for p in found), name
+    one_file = problems(folder(tmp_path / "..", mine=GOOD.replace("above = 5.0", "over = 5.0").replace("{lr}", "{x}")))
+    assert len([p for p in one_file if p.startswith("mine.toml")]) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when = 5\n" + GOOD.replace("[[when]]", "[[hm]]"),
+        'select = "layer"\n' + GOOD,
+        'unless = "GT101"\n' + GOOD,
+        'action = ["do"]\n' + GOOD.split("[[action]]")[0],
+        'hold = "end"\n' + GOOD,
+        GOOD.replace('text = "Look', 'text_for = "x"\ntext = "Look'),
+        GOOD.replace('text = "Look at {metric} (lr {lr})."', 'when = "no_lr"'),
+        GOOD.replace('text = "Look at {metric} (lr {lr})."', "text = 3"),
+        "[hold]\npoints = 'three'\n" + GOOD.replace("id =", "[x]\nid ="),
+        GOOD + '\n[hold]\npoints = "three"\n',
+        'forbids_verdict = "yes"\n' + GOOD,
+        "help = 3\n" + GOOD,
+        GOOD.replace('measure = "typical_norm"', 'measure = ["typical_norm"]'),
+        GOOD.replace('"warning"', '["warning"]'),
+        GOOD.replace("[[action]]", '[[action]]\nwhen = ["no_lr"]'),
+        GOOD.replace('why = "Ours never is."', 'why = "x"\ncase = 3'),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_a_mistake_too(tmp_path: Path, text: str) -> None:
+    assert all(problem.startswith("mine.toml: ") for problem in problems(folder(tmp_path, mine=text)))
+
+
+def test_an_id_twice_in_one_folder_is_a_mistake(tmp_path: Path) -> None:
+    found = problems(folder(tmp_path, one=GOOD, two=GOOD))
+    assert len(found) == 1
+    assert all(word in found[0] for word in ("one.toml", "two.toml", "US1"))
+
+
+def test_bytes_that_are_no_text_and_a_folder_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_bytes(b'id = "\xff"')
+    assert problems(tmp_path)[0].startswith("mine.toml: ")
+    assert "no such folder" in problems(tmp_path / "none")[0]
+
+
+def test_a_rule_of_one_s_own_is_added(tmp_path: Path) -> None:
+    rules = load_rules(folder(tmp_path, mine=GOOD))
+    assert {rule.id for rule in rules} == {"US1", *(rule.id for rule in shipped_rules())}
+    report = judged(log_of(NORM, lr=[0.1] * 40), rules)
+    found = finding(report, "US1")
+    assert (found.severity, found.metric) == (Severity.WARNING, "grad_norm")
+    assert found.message == "grad_norm is 9.1 at the median."
+    assert "US1" in report.checks.ran
+    assert "US1" not in fired(judged(log_of([v / 9 for v in NORM]), rules))
+
+
+def test_a_rule_with_the_same_id_takes_the_place_of_the_shipped_one(tmp_path: Path) -> None:
+    mine = GOOD.replace('"US1"', '"GT104"')
+    rules = load_rules(folder(tmp_path, mine=mine))
+    assert len(rules) == len(shipped_rules())
+    assert next(rule for rule in rules if rule.id == "GT104").name == "high-norm"
+
+
+def test_a_changed_limit_changes_the_verdict(tmp_path: Path) -> None:
+    shipped = (builtin_folder() / "GT101-exploding.toml").read_text(encoding="utf-8")
+    log = log_of([1.0 + 0.1 * (i % 3) for i in range(40)] + [6.0 + 0.5 * (i % 3) for i in range(20)], [2.3] * 60)
+    assert judged(log).verdict is Verdict.STABLE
+    lower = re.sub(r"above = (1\.0|2\.5)", "above = 0.5", shipped)
+    assert lower != shipped
+    report = judged(log, load_rules(folder(tmp_path, mine=lower)))
+    assert report.verdict is Verdict.EXPLODING
+    assert finding(report, "GT101").evidence[0].limit == 0.5
+
+
+def test_shipped_rules_keep_what_the_documentation_promises() -> None:
+    rules = {rule.id: rule for rule in shipped_rules()}
+    errors = {rule.id for rule in rules.values() if rule.severity is Severity.ERROR and not rule.id.startswith("GT6")}
+    assert errors == {"GT101", "GT102", "GT201", "GT203", "GT401", "GT402"}
+    assert {rules[i].severity for i in ("GT104", "GT105", "GT106", "GT204")} == {Severity.WARNING}
+    assert {rules[i].severity for i in ("GT103", "GT202")} == {Severity.INFO}
+    assert {r.severity for r in rules.values() if r.id.startswith("GT3")} == {Severity.WARNING}
+    forbid = {rule.id for rule in rules.values() if rule.forbids_verdict}
+    assert all(
+        rules[i].severity is (Severity.WARNING if i in forbid else Severity.INFO) for i in rules if i[:3] == "GT5"
+    )
+    assert len({rule.name for rule in rules.values()}) == len(rules)
+
+
+@pytest.mark.parametrize("rule", shipped_rules(), ids=lambda rule: rule.id)
+def test_every_shipped_rule_explains_itself(rule: Rule) -> None:
+    assert re.fullmatch(r"GT[1-6]\d\d", rule.id)
+    assert rule.summary.endswith(".")
+    assert rule.help
+    assert rule.actions
+    assert (rule.note is None) == bool(rule.when)
+    assert Role(rule.role)
+    assert all(len(condition.why) > 8 for condition in rule.when)
+    assert all(condition.measure in MEASURES for condition in rule.when)

@@ -1,0 +1,111 @@
+"""Databases that would take for ever, or make sqlite write, are read within bounds and left as they are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.files import sqlite as sqlite_file
+from gradtrend.ingest.formats.mlflow import sqlite as mlflow_sqlite
+from gradtrend.ingest.formats.trackio import reader as trackio_store
+from gradtrend.ingest.reading import ReadOptions
+from tests.ingest.long_table import long_table
+
+COUNTING = "with recursive n(x) as (select 1 union all select x + 1 from n) select "
+MLFLOW = (
+    "create table runs (run_uuid, name, start_time, lifecycle_stage)",
+    "create table metrics (key, value, timestamp, run_uuid, step, is_nan)",
+    "insert into runs values ('a', 'a', 1, 'active')",
+    *(f"insert into metrics values ('grad_norm', 1.5, {i}, 'a', {i}, 0)" for i in range(20)),
+)
+TRACKIO = (
+    "create table metrics (id integer primary key, run_id, timestamp, run_name, step, metrics)",
+    *(
+        f"insert into metrics values ({i + 1}, 'a', '2026-01-01T10:00:{i:02}', 'a', {i}, '{{\"grad_norm\": 1.5}}')"
+        for i in range(20)
+    ),
+)
+
+
+def database(path: Path, *statements: str) -> Path:
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    return path
+
+
+def head_of(path: Path) -> bytes:
+    return path.read_bytes()[:100]
+
+
+def test_an_endless_view_of_parameters_is_not_looked_into(tmp_path: Path) -> None:
+    view = f"create view params as {COUNTING} x as key, 'v' as value, 'a' as run_uuid from n"
+    path = database(tmp_path / "mlflow.db", *MLFLOW, view)
+    (reading,) = mlflow_sqlite.read(path, ReadOptions())
+    assert long_table(reading).height == 20
+
+
+@pytest.mark.parametrize("steps", [None, 200_000])
+def test_an_endless_view_in_place_of_the_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int | None
+) -> None:
+    columns = "x as id, x as run_id, '2026' as timestamp, 'a' as run_name, x as step, '{}' as metrics"
+    path = database(tmp_path / "p.db", f"create view metrics as {COUNTING} {columns} from n")
+    assert not trackio_store.claims(path, head_of(path))
+    if steps is not None:
+        monkeypatch.setattr(sqlite_file, "LEAST_STEPS", steps)
+    began = time.monotonic()
+    with pytest.raises(InputError, match="does not come to an end"):  # as when the format is named outright
+        trackio_store.read(path, ReadOptions())
+    assert time.monotonic() - began < 20
+
+
+def test_the_limit_lets_an_honest_store_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_file, "LEAST_STEPS", 0)
+    rows = [f"insert into runs values ('r{i}', 'a', {i}, 'active')" for i in range(100)]
+    points = [f"insert into metrics values ('norm', 1.5, {i}, 'r{i % 100}', {i}, 0)" for i in range(3000)]
+    path = database(tmp_path / "mlflow.db", *MLFLOW, *rows, *points)  # without MLflow's own indexes
+    (reading,) = mlflow_sqlite.read(path, ReadOptions("r7"))
+    assert long_table(reading).height == 30
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+@pytest.mark.parametrize(
+    ("name", "statements", "store"), [("mlflow.db", MLFLOW, mlflow_sqlite), ("p.db", TRACKIO, trackio_store)]
+)
+def test_a_pipe_beside_a_store_is_not_waited_for(
+    tmp_path: Path, name: str, statements: tuple[str, ...], store: object, ending: str
+) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("needs named pipes")
+    path = database(tmp_path / name, *statements)
+    os.mkfifo(tmp_path / f"{name}{ending}")
+    assert store.claims(path, head_of(path))  # type: ignore[attr-defined]
+    (reading,) = store.read(path, ReadOptions())  # type: ignore[attr-defined]
+    assert long_table(reading).height == 20
+
+
+def test_a_left_over_write_ahead_log_of_trackio_is_read_and_nothing_written(tmp_path: Path) -> None:
+    """As a killed process leaves it: the last rows stand in the log alone, and no index lies beside it."""
+    run = tmp_path / "run"
+    run.mkdir()
+    with closing(sqlite3.connect(tmp_path / "live.db")) as writer:
+        writer.execute("pragma journal_mode = wal")
+        for statement in TRACKIO:
+            writer.execute(statement)
+        writer.commit()
+        for ending in ("", "-wal"):
+            shutil.copyfile(tmp_path / f"live.db{ending}", run / f"p.db{ending}")
+    before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in run.iterdir()}
+    assert trackio_store.claims(run / "p.db", head_of(run / "p.db"))
+    (reading,) = trackio_store.read(run / "p.db", ReadOptions())
+    assert long_table(reading).height == 20
+    assert {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in run.iterdir()} == before

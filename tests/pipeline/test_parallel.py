@@ -1,0 +1,183 @@
+"""Work on several processes: the same results in the same order, whatever becomes of a process."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from gradtrend.pipeline import parallel
+from gradtrend.pipeline.analyze import analyze_paths
+from gradtrend.pipeline.runs import AnalyzeOptions
+
+ROOT = Path(__file__).parents[2]
+RUNS = ROOT / "fixtures/runs/lightly"
+MUCH = parallel.LEAST_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def tests_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the processes that do the work defined here: they are given this one's path."""
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def process_of(item: int) -> tuple[int, int]:
+    return item, os.getpid()
+
+
+def killed_once(flag: Path, item: int) -> int:
+    """The item; a process that was started is killed in the middle of the work."""
+    if item == 5 and not flag.exists() and multiprocessing.parent_process() is not None:
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
+def fails_never(item: int) -> int:
+    return item
+
+
+def slow(item: int) -> int:
+    time.sleep(0.02)
+    return item
+
+
+def fails(item: int) -> int:
+    if item == 7:
+        raise ValueError(item)
+    return item
+
+
+def test_the_order_is_that_of_the_items() -> None:
+    done = parallel.in_order(process_of, range(40), MUCH, 2)
+    assert [item for item, _ in done] == list(range(40))
+    processes = {process for _, process in done}
+    assert len(processes) == 2
+    assert os.getpid() in processes
+
+
+@pytest.mark.parametrize(("items", "seconds", "processes"), [(40, MUCH - 0.1, 2), (40, MUCH, 1), (1, MUCH, 2)])
+def test_no_process_is_started_where_it_does_not_pay(items: int, seconds: float, processes: int) -> None:
+    done = parallel.in_order(process_of, range(items), seconds, processes)
+    assert {process for _, process in done} == {os.getpid()}
+
+
+def test_the_work_of_a_killed_process_is_done_all_the_same(tmp_path: Path) -> None:
+    flag = tmp_path / "killed"
+    assert parallel.in_order(partial(killed_once, flag), range(40), MUCH, 2) == list(range(40))
+    assert flag.exists()
+
+
+def test_an_error_is_raised() -> None:
+    with pytest.raises(ValueError, match="7"):
+        parallel.in_order(fails, range(40), MUCH, 2)
+
+
+def no_process(process: object) -> None:
+    raise BlockingIOError("no more processes")
+
+
+def test_without_more_processes_this_one_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", no_process)
+    done = parallel.in_order(process_of, range(40), MUCH, 3)
+    assert done == [(item, os.getpid()) for item in range(40)]
+
+
+def test_in_another_thread() -> None:
+    done: list[int] = []
+    thread = threading.Thread(target=lambda: done.extend(parallel.in_order(fails_never, range(40), MUCH, 2)))
+    thread.start()
+    thread.join(60)
+    assert done == list(range(40))
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="sees in /proc what the processes do")
+def test_processes_end_with_the_one_that_started_them() -> None:
+    code = f"from tests.pipeline.test_parallel import *; parallel.in_order(slow, range(10_000), {MUCH}, 2)"
+    call = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, start_new_session=True)
+    assert until(lambda: len(group_of(call.pid)) > 2)  # one more keeps track of what is shared
+    call.terminate()
+    call.wait(60)
+    assert until(lambda: not alive(call.pid))
+
+
+def test_a_script_without_a_guard_reports_once(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from gradtrend.pipeline import parallel\nfrom gradtrend.cli import main\nparallel.LEAST_SECONDS = 0\n"
+        f"main(['analyze', {str(RUNS)!r}, '--format', 'json', '--exit-zero'])\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, timeout=60)
+    assert len(json.loads(done.stdout)["runs"]) == len(list(RUNS.iterdir()))
+    assert done.stderr == ""
+
+
+def test_reports_and_failures_do_not_depend_on_the_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    paths = [*map(str, sorted(RUNS.iterdir())), "missing", str(tmp_path / "empty.jsonl"), str(RUNS)]
+    alone = analyze_paths(paths, AnalyzeOptions())
+    monkeypatch.setattr(parallel, "LEAST_SECONDS", 0.0)
+    assert repr(analyze_paths(paths, AnalyzeOptions(), processes=2)) == repr(alone)
+    assert [failure.path for failure in alone[1]] == ["missing", str(tmp_path / "empty.jsonl")]
+    assert len(alone[0]) == 2 * len(list(RUNS.iterdir()))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="sees in /proc what the processes do")
+def test_ctrl_c_ends_the_call_and_its_processes_quietly(tmp_path: Path) -> None:
+    log = (RUNS / "exploding_lr_nan" / "metrics.jsonl").read_bytes()
+    for i in range(1000):
+        (tmp_path / f"run{i}").mkdir()
+        (tmp_path / f"run{i}" / "metrics.jsonl").write_bytes(log)
+    command = [sys.executable, "-m", "gradtrend", "analyze", str(tmp_path)]
+    call = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    assert until(lambda: at_work(call.pid))
+    os.killpg(call.pid, signal.SIGINT)
+    out, err = call.communicate(timeout=60)
+    assert (call.returncode, out, err.strip()) == (130, b"", b"")
+    assert until(lambda: not alive(call.pid))
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    """Whether it comes to hold within a minute."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def group_of(group: int) -> list[int]:
+    """The processes of a group."""
+    stats = [path.read_text().rsplit(")", 1)[1].split() for path in Path("/proc").glob("[0-9]*/stat")]
+    return [int(fields[2]) for fields in stats if int(fields[2]) == group]
+
+
+def alive(group: int) -> bool:
+    """Whether a process of the group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def at_work(process: int) -> bool:
+    """Whether the processes that it started have loaded what they need: they have used some processor time."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    used = [Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split() for child in children]
+    ticks = [int(fields[11]) + int(fields[12]) for fields in used]
+    return len(ticks) > 1 and sorted(ticks)[-1] > 0.4 * os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,61 @@
+"""Nested batches are cut by sample whatever their shape, and name their samples."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import pytest
+import torch
+
+from gradtrend.replay.search.batches import batch_size, identity, take
+
+Pair = namedtuple("Pair", ["image", "label"])
+VIEWS = [torch.zeros(6, 3), torch.zeros(6, 3)]
+BATCHES: list[tuple[str, Any, int]] = [
+    ("tensor", torch.zeros(6, 3), 6),
+    ("dict", {"image": torch.zeros(6, 3), "classes": [torch.zeros(1)] * 6, "image_path": list("abcdef")}, 6),
+    ("tuple", (torch.zeros(6, 3), torch.zeros(6)), 6),
+    ("named tuple", Pair(torch.zeros(6, 3), torch.zeros(6)), 6),
+    ("views", {"views": VIEWS, "name": list("abcdef")}, 6),
+    ("boxes", {"image": torch.zeros(3, 3), "boxes": [torch.zeros(2, 4), torch.zeros(5, 4), torch.zeros(1, 4)]}, 3),
+    ("scalar beside", {"image": torch.zeros(6, 3), "temperature": torch.tensor(2.0), "mode": "train"}, 6),
+]
+
+
+@pytest.mark.parametrize(("name", "batch", "size"), BATCHES, ids=[name for name, _, _ in BATCHES])
+def test_the_size_and_a_part(name: str, batch: Any, size: int) -> None:
+    assert batch_size(batch) == size
+    part = take(batch, [0, 2], size)
+    assert batch_size(part) == 2
+    assert type(part) is type(batch)
+
+
+def test_views_are_cut_inside_and_lists_by_entry() -> None:
+    part = take({"views": VIEWS, "name": list("abcdef")}, [4], 6)
+    assert [view.shape for view in part["views"]] == [(1, 3), (1, 3)]
+    assert part["name"] == ["e"]
+
+
+def test_what_has_no_samples_is_kept() -> None:
+    batch = {"image": torch.zeros(6, 3), "temperature": torch.tensor(2.0), "mode": "train"}
+    part = take(batch, [1], 6)
+    assert part["mode"] == "train"
+    assert part["temperature"].ndim == 0
+
+
+def test_no_samples_at_all() -> None:
+    assert batch_size({"a": torch.tensor(1.0), "b": "x"}) is None
+
+
+@pytest.mark.parametrize(
+    ("batch", "name"),
+    [
+        ({"caption": list("abc"), "image_path": ["x.png", "y.png", "z.png"]}, "y.png"),
+        ({"image": torch.zeros(3), "id": torch.tensor([7, 8, 9])}, "8"),
+        ((torch.zeros(3, 2), ["p", "q", "r"]), "q"),
+        ({"image": torch.zeros(3, 2)}, None),
+    ],
+)
+def test_identity(batch: Any, name: str | None) -> None:
+    assert identity(batch, 1, 3) == name

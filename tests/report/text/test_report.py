@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from gradtrend.model.finding import Finding
+from gradtrend.model.report import Failure, Report, RunReport
+from gradtrend.model.runlog import Skipped, Source
+from gradtrend.model.words import Severity, Verdict
+from gradtrend.report import REPORTERS
+from gradtrend.report.text.report import render_text, summary
+from gradtrend.report.wording.style import Style
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def _text(*runs: RunReport, failures: tuple[Failure, ...] = (), style: Style | None = None) -> str:
+    return render_text(Report(0, runs, failures), style or Style())
+
+
+def test_verdict_why_next_in_this_order_on_one_screen(exploding: RunReport) -> None:
+    lines = _text(exploding).splitlines()
+    assert lines[0] == "out/run: exploding (confidence 0.99)"
+    assert lines.index("Why") < lines.index("Next") < len(lines) - 1
+    assert lines[-1].startswith("Read: ")
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= Style().width
+
+
+def test_the_numbers_of_the_log_are_there(exploding: RunReport) -> None:
+    text = _text(exploding)
+    assert "412 points, steps 1 to 412; baseline 0.9, peak 3.2e5 (5.55 decades); onset at step 371" in text
+    assert "GT101 exploding, steps 371 to 397 (confidence 0.99)" in text
+    assert "measured: decades above baseline 5.5 (limit 1)" in text
+    flat = " ".join(text.split())
+    assert "gradient norm from step 398 (15 points), loss from step 398 (15 points), both at the same step" in flat
+    assert "27 steps after the onset" in flat
+    assert "first non-finite in module layer2.1.relu (ReLU), batch 397" in flat
+    assert "Read: metrics.jsonl (jsonl; skipped 1: line 413 truncated)" in flat
+
+
+def test_the_curve_marks_nan_and_inf(exploding: RunReport) -> None:
+    curve = next(line for line in _text(exploding).splitlines() if line.startswith("  gradient_norm "))
+    assert curve.endswith("▁▁▁▅█✕✕")
+
+
+def test_errors_come_before_notes_and_only_they_give_actions(exploding: RunReport) -> None:
+    text = _text(exploding)
+    assert text.index("GT101") < text.index("GT502")
+    assert "  1. Lower the learning rate.\n  2. Clip the norm.\n" in text
+
+
+def test_the_finding_that_gave_the_verdict_is_told_first(exploding: RunReport) -> None:
+    other = replace(exploding.findings[1], rule="GT001", name="other", actions=("Re-run.",))
+    text = _text(replace(exploding, findings=(*exploding.findings, other)))
+    assert text.index("GT101") < text.index("GT001")
+    assert "  1. Lower the learning rate.\n  2. Clip the norm.\n  3. Re-run.\n" in text
+
+
+def test_layers_of_one_rule_stand_together(layered: RunReport) -> None:
+    text = _text(layered)
+    assert "GT401 vanishing-layer: 9 layers: 0_weight, 1_weight, 2_weight, 3_weight … (+5)" in text
+    assert text.count("GT401") == 1
+    assert text.count("Check the activation.") == 1
+
+
+def test_findings_without_a_place_are_all_told(exploding: RunReport) -> None:
+    notes = tuple(
+        Finding("GT510", "damaged-log", Severity.INFO, 0.9, text) for text in ("a.jsonl is cut.", "b.jsonl is cut.")
+    )
+    text = _text(replace(exploding, findings=notes))
+    assert "GT510 damaged-log: 2 times\n    a.jsonl is cut.\n    b.jsonl is cut.\n" in text
+
+
+def test_a_path_is_not_named_twice() -> None:
+    assert _text(failures=(Failure("out/x", "out/x: no such path"),)) == "out/x: error: no such path\n"
+
+
+def test_could_not_judge_says_what_was_missing_and_what_to_log(unjudged: RunReport) -> None:
+    text = _text(unjudged)
+    assert text.startswith("runs/short: undetermined (could not be judged)\n")
+    assert "has 2 points; a verdict needs 3" in text
+    assert "1. Log the gradient norm at every step." in text
+
+
+def test_several_runs_end_in_a_summary_and_stable_ones_take_one_line(report: Report) -> None:
+    text = render_text(report, Style())
+    lines = text.splitlines()
+    assert lines[-1] == (
+        "4 runs: 1 exploding, 1 vanishing, 1 stable, 1 undetermined; 10 errors, 1 warning; 2 paths could not be read"
+    )
+    assert sum(line.startswith("runs/ok: stable (confidence 0.97)") for line in lines) == 1
+    assert "out/other: error: no such path\n  Check the spelling.\n" in text
+    assert "out/bug: error: internal error: ValueError: odd\n" in text
+
+
+def test_one_run_has_no_summary(stable: RunReport) -> None:
+    text = _text(stable)
+    assert "1 run" not in text
+    assert "  grad_norm  ▄▅\n" in text
+
+
+def test_summary_without_any_run() -> None:
+    failures = (Failure("a", "x"), Failure("b", "x"))
+    assert summary(Report(3, (), failures)) == "2 paths could not be read"
+
+
+def test_an_empty_report_is_empty() -> None:
+    assert render_text(Report(0), Style()) == ""
+
+
+def test_colour_changes_nothing_but_colour(report: Report) -> None:
+    plain, coloured = render_text(report, Style()), render_text(report, Style(colour=True))
+    assert "\x1b[" not in plain
+    assert "\x1b[1;31mexploding" in coloured
+    assert _ANSI.sub("", coloured) == plain
+
+
+def test_ascii_where_unicode_cannot_be_shown(report: Report) -> None:
+    text = render_text(report, Style(unicode=False))
+    assert text.isascii()
+    assert "___=#xx" in text
+
+
+@pytest.mark.parametrize(
+    "bad", ["\x1b[31m", "\r", "\n", "\x07", "\x9b", "\u202e", "\u2066", "\u200b", "\u2028", "\udc80"]
+)
+def test_nothing_from_a_log_reaches_the_terminal_raw(exploding: RunReport, bad: str) -> None:
+    name = f"a{bad}b"
+    finding = replace(exploding.findings[1], message=f"See {name}.", metric=name, actions=(f"Do {name}.",))
+    run = replace(
+        exploding,
+        run=name,
+        findings=(finding,),
+        series=tuple(replace(series, metric=name) for series in exploding.series),
+        sources=(Source("jsonl", name, 1, 1, (Skipped(name, line=1),), 1),),
+        captures=(replace(exploding.captures[0], path=name),),
+    )
+    text = _text(run, failures=(Failure(name, name, name),))
+    assert bad not in text.replace("\n", "") if bad == "\n" else bad not in text
+    assert name not in text
+    text.encode("utf-8")
+
+
+def test_many_findings_and_actions_stay_on_one_screen(exploding: RunReport) -> None:
+    findings = tuple(
+        replace(exploding.findings[1], rule=f"GT3{i:02}", severity=Severity.WARNING, actions=(f"Do {i}.",))
+        for i in range(20)
+    )
+    lines = _text(replace(exploding, findings=findings)).splitlines()
+    assert len(lines) <= 45
+    assert "  and 14 more findings, listed by --format json" in lines
+    assert "     and 15 more, listed by --format json" in lines
+
+
+def test_long_skipped_lists_are_counted() -> None:
+    skipped = tuple(Skipped("cut record", offset=100 + i) for i in range(100))
+    run = RunReport("r", Verdict.UNDETERMINED, None, sources=(Source("tensorboard", "events", 1, 5, skipped, 250),))
+    text = " ".join(_text(run).split())
+    assert "skipped 250: byte 100 cut record; byte 101 cut record; byte 102 cut record; and 247 more" in text
+
+
+def test_the_reporters_are_listed_in_one_place(report: Report) -> None:
+    assert list(REPORTERS) == ["text", "json"]
+    for render in REPORTERS.values():
+        assert render(report, Style()).endswith("\n")

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradtrend.model.rule import Action, Condition, Hold, Rule
+from gradtrend.model.words import Severity, Trend
+from gradtrend.report.json.rule import rule_to_dict
+from gradtrend.report.text.rule import rule_page, rule_table
+from gradtrend.report.wording.style import Style
+
+RULE = Rule(
+    "GT101",
+    "exploding",
+    Severity.ERROR,
+    "The norm climbs and does not come back.",
+    "It rises.",
+    help="First paragraph.\n\nSecond paragraph.",
+    trend=Trend.EXPLODING,
+    when=(Condition("decades_above_baseline", "Healthy runs stay below 0.6.", above=1.0),),
+    hold=Hold(fraction=0.95),
+    unless=("GT103",),
+    actions=(Action("Lower the learning rate.", "lr_warming_up", {"lightly-train": "Lower model_args.lr."}),),
+    blind="Growth by less than a decade.",
+)
+OTHER = Rule("GT504", "too-short", Severity.WARNING, "Too few points.", "", note="too-short", hold=Hold(points=3))
+
+
+def test_the_table_has_one_line_a_rule() -> None:
+    assert rule_table([RULE, OTHER], Style()).splitlines() == [
+        "GT101  exploding  error    The norm climbs and does not come back.",
+        "GT504  too-short  warning  Too few points.",
+    ]
+
+
+def test_a_page_shows_limits_reasons_blind_spots_and_actions() -> None:
+    lines = rule_page(RULE, Style()).splitlines()
+    assert lines[0] == "GT101 exploding (error)"
+    for line in (
+        "  First paragraph.",
+        "  Second paragraph.",
+        "  grad_norm series, the run's total",
+        "  - decades above baseline is above 1",
+        "    why: Healthy runs stay below 0.6.",
+        "  - the change holds to the end, for at least 95 % of the points",
+        "  GT103",
+        "  Growth by less than a decade.",
+        "  - Lower the learning rate. [first when: lr warming up]",
+    ):
+        assert line in lines
+
+
+def test_alternatives_stand_in_groups() -> None:
+    when = tuple(
+        Condition(measure, "", below=1.0, case=case)
+        for measure, case in (("level", "tiny"), ("fall", "fell"), ("gain", "tiny"), ("points", None))
+    )
+    lines = rule_page(replace(RULE, when=when, hold=Hold()), Style()).splitlines()
+    start = lines.index("Fires when") + 1
+    assert [line for line in lines[start:] if "why:" not in line][:6] == [
+        "  - points is below 1",
+        '  and all of "tiny":',
+        "  - level is below 1",
+        "  - gain is below 1",
+        '  or all of "fell":',
+        "  - fall is below 1",
+    ]
+
+
+def test_a_page_leaves_out_what_a_rule_has_not() -> None:
+    text = rule_page(OTHER, Style())
+    assert "noticed while reading: too-short" in text
+    assert "for at least 3 points" in text
+    for title in ("What it means", "Silenced by", "Does not see", "Next actions"):
+        assert title not in text
+
+
+def test_as_dicts_in_the_words_of_the_rule_files() -> None:
+    found = rule_to_dict(RULE)
+    assert found["when"] == [
+        {
+            "measure": "decades_above_baseline",
+            "above": 1.0,
+            "below": None,
+            "case": None,
+            "missing": "skip",
+            "why": "Healthy runs stay below 0.6.",
+        }
+    ]
+    assert found["hold"] == {"points": None, "fraction": 0.95}
+    assert found["actions"][0]["text_for"] == {"lightly-train": "Lower model_args.lr."}
