@@ -6,9 +6,12 @@ Nothing of a captured file is imported or run here.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradtrend.model.capture import Capture, OverflowReport
-from gradtrend.model.contents import CaptureContents
+
+if TYPE_CHECKING:  # most runs have no capture to read
+    from gradtrend.model.contents import CaptureContents
 
 
 def debug_evidence(run_folder: Path) -> tuple[tuple[Capture, ...], tuple[OverflowReport, ...]]:
