@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradtrend.detect.confidence import confidence
-from gradtrend.detect.curves.case import Case, RunCase, run_case
 from gradtrend.detect.curves.nonfinite import NonFiniteState, cause_of, order_of
+from gradtrend.detect.curves.run import Curve, RunCurves, run_curves
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.actions import actions_for, fill
-from gradtrend.detect.rules.evaluate import Outcome, evaluate
-from gradtrend.detect.rules.facts import template_values
+from gradtrend.detect.rules.evaluate import Check, evaluate
 from gradtrend.detect.rules.steps import steps_of
-from gradtrend.detect.series_report import series_report
+from gradtrend.detect.rules.template import template_values
+from gradtrend.detect.summaries import summaries
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
 from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.report import Checks, NonFinite, RunReport, SkippedRule
@@ -23,19 +23,19 @@ from gradtrend.model.words import Role, Trend
 
 def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
     """Judge one run."""
-    run = run_case(log)
-    evaluated = [evaluate(rule, case) for rule in rules if rule.note is None for case in _cases(rule, run)]
-    outcomes = _without_silenced(evaluated)
-    judged = [judge_series(norm, [o for o in outcomes if o.case.series is norm]) for norm in run.norms]
-    verdict, sure = run_verdict(run, judged, outcomes)
-    findings = [finding_of(o) for o in outcomes if o.fired]
+    run = run_curves(log)
+    evaluated = [evaluate(rule, curve) for rule in rules if rule.note is None for curve in _curves(rule, run)]
+    checks = _without_silenced(evaluated)
+    judged = [judge_series(norm, [check for check in checks if check.curve.series is norm]) for norm in run.norms]
+    verdict, sure = run_verdict(run, judged, checks)
+    findings = [finding_of(check) for check in checks if check.fired]
     findings += [f for rule in rules if rule.note is not None for f in _note_findings(rule, run)]
     return RunReport(
         run=log.run,
         verdict=verdict,
         confidence=sure,
         sources=log.sources,
-        series=tuple(series_report(run, judged)),
+        series=tuple(summaries(run, judged)),
         nonfinite=_nonfinite(run.nonfinite, judged),
         findings=tuple(sorted(findings, key=_finding_order)),
         checks=_checks(rules, evaluated),
@@ -49,55 +49,55 @@ def _finding_order(finding: Finding) -> tuple[int, str, int]:
     return -finding.severity.rank, finding.rule, finding.first_step or 0
 
 
-def _cases(rule: Rule, run: RunCase) -> list[Case]:
+def _curves(rule: Rule, run: RunCurves) -> list[Curve]:
     """What a rule is evaluated on."""
     if rule.scope == "once":
-        return [run.case(run.norms[0] if run.norms else None)]
+        return [run.curve(run.norms[0] if run.norms else None)]
     role = Role(rule.role)
     if role is Role.GRAD_NORM:
-        return [run.case(series) for series in (run.layers if rule.scope == "layer" else run.norms)]
+        return [run.curve(series) for series in (run.layers if rule.scope == "layer" else run.norms)]
     if role is Role.PARAM_NORM:
-        return [run.case(series) for series in run.param_norms]
+        return [run.curve(series) for series in run.param_norms]
     single = {Role.LOSS: run.loss, Role.LR: run.lr, Role.LOSS_SCALE: run.loss_scale}.get(role)
-    return [] if single is None else [run.case(single)]
+    return [] if single is None else [run.curve(single)]
 
 
-def _without_silenced(outcomes: list[Outcome]) -> list[Outcome]:
+def _without_silenced(checks: list[Check]) -> list[Check]:
     """Drop what a rule in `unless` silences.
 
     A rule on a total gradient norm is silenced by one that fired on the same norm or on the run as a whole, any other
     rule by one that fired anywhere in the run.
     """
-    fired = {(o.rule.id, id(o.case.series)) for o in outcomes if o.fired}
-    run_wide = {o.rule.id for o in outcomes if o.fired and o.rule.scope == "once"}
+    fired = {(check.rule.id, id(check.curve.series)) for check in checks if check.fired}
+    run_wide = {check.rule.id for check in checks if check.fired and check.rule.scope == "once"}
     anywhere = {rule for rule, _ in fired}
 
-    def silenced(o: Outcome) -> bool:
-        if o.rule.scope == "run" and o.rule.role == Role.GRAD_NORM:
-            return any(other in run_wide or (other, id(o.case.series)) in fired for other in o.rule.unless)
-        return bool(anywhere.intersection(o.rule.unless))
+    def silenced(check: Check) -> bool:
+        if check.rule.scope == "run" and check.rule.role == Role.GRAD_NORM:
+            return any(other in run_wide or (other, id(check.curve.series)) in fired for other in check.rule.unless)
+        return bool(anywhere.intersection(check.rule.unless))
 
-    return [o for o in outcomes if not (o.fired and silenced(o))]
+    return [check for check in checks if not (check.fired and silenced(check))]
 
 
-def finding_of(outcome: Outcome) -> Finding:
+def finding_of(check: Check) -> Finding:
     """The finding of a rule that fired."""
-    rule, case = outcome.rule, outcome.case
-    values = template_values(case) | {e.measure: _shown(e) for e in outcome.evidence}
-    first, last = steps_of(outcome)
-    points = case.shape.points if rule.trend is not None and case.shape is not None else None
+    rule, curve = check.rule, check.curve
+    values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence}
+    first, last = steps_of(check)
+    points = curve.shape.points if rule.trend is not None and curve.shape is not None else None
     return Finding(
         rule=rule.id,
         name=rule.name,
         severity=rule.severity,
-        confidence=confidence(outcome.strength, points),
+        confidence=confidence(check.strength, points),
         message=fill(rule.message, values | {"onset": first if first is not None else values["onset"]}) or rule.summary,
-        metric=case.series.metric if case.series is not None else None,
-        layer=case.series.layer if case.series is not None else None,
+        metric=curve.series.metric if curve.series is not None else None,
+        layer=curve.series.layer if curve.series is not None else None,
         first_step=first,
         last_step=last,
-        evidence=outcome.evidence,
-        actions=actions_for(rule.actions, case, values),
+        evidence=check.evidence,
+        actions=actions_for(rule.actions, curve, values),
     )
 
 
@@ -108,14 +108,14 @@ def _shown(evidence: Evidence) -> object:
     return evidence.observed
 
 
-def _note_findings(rule: Rule, run: RunCase) -> list[Finding]:
+def _note_findings(rule: Rule, run: RunCurves) -> list[Finding]:
     """One finding for each note of the rule's kind."""
     return [_note_finding(rule, run, note) for note in run.log.notes if note.kind == rule.note]
 
 
-def _note_finding(rule: Rule, run: RunCase, note: Note) -> Finding:
-    case = run.case(next((s for s in run.norms if s.metric == note.metric), run.norms[0] if run.norms else None))
-    values = template_values(case, note)
+def _note_finding(rule: Rule, run: RunCurves, note: Note) -> Finding:
+    curve = run.curve(next((s for s in run.norms if s.metric == note.metric), run.norms[0] if run.norms else None))
+    values = template_values(curve, note)
     return Finding(
         rule=rule.id,
         name=rule.name,
@@ -126,7 +126,7 @@ def _note_finding(rule: Rule, run: RunCase, note: Note) -> Finding:
         first_step=note.first_step,
         last_step=note.last_step,
         evidence=tuple(Evidence(name, value) for name, value in note.measures),
-        actions=actions_for(rule.actions, case, values),
+        actions=actions_for(rule.actions, curve, values),
     )
 
 
@@ -149,12 +149,14 @@ def _nonfinite(state: NonFiniteState, judged: Iterable[Judged]) -> NonFinite | N
     )
 
 
-def _checks(rules: Sequence[Rule], outcomes: Sequence[Outcome]) -> Checks:
+def _checks(rules: Sequence[Rule], checks: Sequence[Check]) -> Checks:
     """Which rules were checked, and why the others were not."""
-    ran = {o.rule.id for o in outcomes if o.missing is None} | {
+    ran = {check.rule.id for check in checks if check.missing is None} | {
         r.id for r in rules if r.note not in (None, REPLAY_NOTE)
     }
-    missing = {o.rule.id: o.missing for o in outcomes if o.missing is not None and o.rule.id not in ran}
+    missing = {
+        check.rule.id: check.missing for check in checks if check.missing is not None and check.rule.id not in ran
+    }
     skipped = [
         SkippedRule(rule.id, missing.get(rule.id) or _nothing_to_check(rule)) for rule in rules if rule.id not in ran
     ]

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from gradtrend.detect.curves.case import Case, RunCase, run_case
+from gradtrend.detect.curves.run import Curve, RunCurves, run_curves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules.load import load_rules
@@ -99,13 +99,13 @@ def log_of(
     return RunLog("run", pl.concat(frames) if frames else pl.DataFrame(schema=TABLE_SCHEMA), **more)
 
 
-def case_of(log: RunLog, metric: str | None = "grad_norm") -> Case:
+def curve_of(log: RunLog, metric: str | None = "grad_norm") -> Curve:
     """What a rule is evaluated on: one series of a run."""
-    run = run_case(log)
-    return Case(run, next((s for s in every_series(run) if s.metric == metric), None))
+    run = run_curves(log)
+    return Curve(run, next((s for s in every_series(run) if s.metric == metric), None))
 
 
-def every_series(run: RunCase) -> list[Series]:
+def every_series(run: RunCurves) -> list[Series]:
     """All series of a run that have a role."""
     others = [s for s in (run.loss, run.lr, run.loss_scale) if s is not None]
     return [*run.norms, *run.layers, *others, *run.param_norms]
@@ -113,7 +113,7 @@ def every_series(run: RunCase) -> list[Series]:
 
 def series_of_values(values: Values, steps: Sequence[int] | None = None) -> Series:
     """A gradient norm by itself."""
-    return case_of(log_of(norm=values, steps=steps)).run.norms[0]
+    return curve_of(log_of(norm=values, steps=steps)).run.norms[0]
 
 
 def finding(report: RunReport, rule: str) -> Finding:

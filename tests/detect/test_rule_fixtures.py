@@ -22,7 +22,7 @@ def test_fires_where_it_should_and_only_there(folder: Path) -> None:
     rule, kind, name = folder.parts[-3:]
     report = judged(read(folder))
     assert (rule in fired(report)) == (kind == "fires")
-    # A rule that was not checked is quiet for another reason than the one that the case is about.
+    # A rule that was not checked is quiet for another reason than the one that the curve is about.
     assert (rule in {skipped.rule for skipped in report.checks.skipped}) == name.startswith("unchecked_")
     assert (rule in report.checks.ran) != name.startswith("unchecked_")
 

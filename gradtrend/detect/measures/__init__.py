@@ -1,4 +1,4 @@
-"""The measures that rules name. Each takes a Case and returns a number, or None where it cannot be measured."""
+"""The measures that rules name. Each takes a Curve and returns a number, or None where it cannot be measured."""
 
 from __future__ import annotations
 

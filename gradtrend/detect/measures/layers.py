@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradtrend.detect.curves.case import Case, late_level
+from gradtrend.detect.curves.run import Curve, late_level
 from gradtrend.detect.measures.measure import Measure
 
 
-def decades_below_other_layers(case: Case) -> float | None:
+def decades_below_other_layers(curve: Curve) -> float | None:
     """How far a layer's norm lies below the largest layer's, over the second half of the run."""
-    top = case.run.top_layer_level
-    return None if case.shape is None or top is None else top - late_level(case.shape)
+    top = curve.run.top_layer_level
+    return None if curve.shape is None or top is None else top - late_level(curve.shape)
 
 
-def decades_end_below_layers(case: Case) -> float | None:
+def decades_end_below_layers(curve: Curve) -> float | None:
     """How far the end of a layer's norm lies below the level of the largest layer."""
-    top = case.run.top_layer_level
-    return None if case.shape is None or top is None else top - case.shape.end
+    top = curve.run.top_layer_level
+    return None if curve.shape is None or top is None else top - curve.shape.end
 
 
-def decades_above_total_rise(case: Case) -> float | None:
+def decades_above_total_rise(curve: Curve) -> float | None:
     """How much more a layer's norm rose than the total's."""
-    if case.shape is None:
+    if curve.shape is None:
         return None
-    totals = [case.run.case(norm).shape for norm in case.run.norms]
+    totals = [curve.run.curve(norm).shape for norm in curve.run.norms]
     rises = [max(0.0, t.rise.decades) for t in totals if t is not None]
-    return case.shape.rise.decades - max(rises, default=0.0)
+    return curve.shape.rise.decades - max(rises, default=0.0)
 
 
 MEASURES: Mapping[str, Measure] = {

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gradtrend.detect.curves.case import Case
 from gradtrend.detect.curves.levels import median, spread
+from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray
 from gradtrend.detect.measures.measure import Measure
 
@@ -15,27 +15,27 @@ from gradtrend.detect.measures.measure import Measure
 _SAME = 1e-5
 
 
-def finite_points(case: Case) -> float | None:
+def finite_points(curve: Curve) -> float | None:
     """How many finite positive norms there are."""
-    return 0.0 if case.shape is None else float(case.shape.points)
+    return 0.0 if curve.shape is None else float(curve.shape.points)
 
 
-def gradient_norms(case: Case) -> float | None:
+def gradient_norms(curve: Curve) -> float | None:
     """How many total gradient norms there are; that of two layers or more counts, one layer is not the model."""
-    return float(len(case.run.norms))
+    return float(len(curve.run.norms))
 
 
-def share_at_top(case: Case) -> float | None:
+def share_at_top(curve: Curve) -> float | None:
     """Share of the finite norms that equal the largest one: a norm logged after clipping sits at the limit."""
-    values = _finite(case)
+    values = _finite(curve)
     if not len(values):
         return None
     return float((values >= values.max() * (1 - _SAME)).mean()) if values.max() > 0 else 0.0
 
 
-def share_of_zeros(case: Case) -> float | None:
+def share_of_zeros(curve: Curve) -> float | None:
     """Share of the finite norms that are exactly zero, but for steps whose loss is zero too (a satisfied margin)."""
-    series, loss = case.series, case.run.loss
+    series, loss = curve.series, curve.run.loss
     if series is None or not series.finite.any():
         return None
     zero = series.finite & (series.values == 0)
@@ -44,38 +44,38 @@ def share_of_zeros(case: Case) -> float | None:
     return float(zero.sum() / series.finite.sum())
 
 
-def share_repeated(case: Case) -> float | None:
+def share_repeated(curve: Curve) -> float | None:
     """Share of the points that repeat the value before them exactly (of those that are neither zero nor the top)."""
-    values = _finite(case)
+    values = _finite(curve)
     if len(values) < 2:
         return None
     repeated = (values[1:] == values[:-1]) & (values[1:] > 0) & (values[1:] < values.max() * (1 - _SAME))
     return float(repeated.mean())
 
 
-def smoothness(case: Case) -> float | None:
+def smoothness(curve: Curve) -> float | None:
     """Scatter from point to point over that about the local level: 1.4 for white noise, near 0 for an average."""
-    shape = case.shape
+    shape = curve.shape
     if shape is None or shape.points < 40:
         return None
     return spread(np.diff(shape.y)) / shape.scatter if shape.scatter > 0 else None
 
 
-def share_over_clip(case: Case) -> float | None:
+def share_over_clip(curve: Curve) -> float | None:
     """Share of the finite norms above the run's clipping limit."""
-    clip = case.run.log.settings.gradient_clip
-    values = _finite(case)
+    clip = curve.run.log.settings.gradient_clip
+    values = _finite(curve)
     return None if not clip or not len(values) else float((values > clip).mean())
 
 
-def steps_between_points(case: Case) -> float | None:
+def steps_between_points(curve: Curve) -> float | None:
     """Steps from one logged norm to the next, median."""
-    series = case.series
+    series = curve.series
     return None if series is None or len(series) < 2 else median(np.diff(series.steps).astype(np.float64))
 
 
-def _finite(case: Case) -> FloatArray:
-    return np.zeros(0) if case.series is None else case.series.finite_values
+def _finite(curve: Curve) -> FloatArray:
+    return np.zeros(0) if curve.series is None else curve.series.finite_values
 
 
 MEASURES: Mapping[str, Measure] = {

@@ -1,4 +1,4 @@
-"""Measures of the loss and of the learning rate that it meets. The case's series is the loss."""
+"""Measures of the loss and of the learning rate that it meets. The curve's series is the loss."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gradtrend.detect.curves.case import Case
 from gradtrend.detect.curves.levels import median, spread
 from gradtrend.detect.curves.loss import last_values, scatter_of
+from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray
 from gradtrend.detect.curves.warmup import SWITCH_FACTOR
 from gradtrend.detect.measures.measure import Measure
@@ -17,52 +17,52 @@ from gradtrend.detect.measures.measure import Measure
 _LEAST_POINTS = 40
 
 
-def _finite(case: Case) -> FloatArray:
-    loss = case.run.progress
+def _finite(curve: Curve) -> FloatArray:
+    loss = curve.run.progress
     return np.zeros(0) if loss is None else loss.finite_values
 
 
-def loss_spike_factor(case: Case) -> float | None:
+def loss_spike_factor(curve: Curve) -> float | None:
     """Height of the highest late spike of the loss over its local level, as a factor; None for a loss below zero."""
-    if case.shape is None or not len(_finite(case)) or _finite(case).min() < 0:
+    if curve.shape is None or not len(_finite(curve)) or _finite(curve).min() < 0:
         return None
-    return float(10 ** max((s.decades for s in case.late_spikes), default=0.0))
+    return float(10 ** max((s.decades for s in curve.late_spikes), default=0.0))
 
 
-def loss_rise_factor(case: Case) -> float | None:
+def loss_rise_factor(curve: Curve) -> float | None:
     """The loss at the end over its lowest settled level, as a factor; None for a loss that is not positive."""
-    values, lowest = _finite(case), case.run.lowest_loss
+    values, lowest = _finite(curve), curve.run.lowest_loss
     if lowest is None or values.min() <= 0:
         return None
     return median(last_values(values)) / lowest
 
 
-def loss_rise_over_noise(case: Case) -> float | None:
+def loss_rise_over_noise(curve: Curve) -> float | None:
     """The same rise in standard deviations of the loss's point-to-point scatter."""
-    values, lowest = _finite(case), case.run.lowest_loss
+    values, lowest = _finite(curve), curve.run.lowest_loss
     if lowest is None:
         return None
     rise = median(last_values(values)) - lowest
     return rise / max(scatter_of(values), 1e-12 * abs(rise) + 1e-300)
 
 
-def loss_points(case: Case) -> float | None:
+def loss_points(curve: Curve) -> float | None:
     """Finite points of the loss."""
-    return float(len(_finite(case)))
+    return float(len(_finite(curve)))
 
 
-def alternation(case: Case) -> float | None:
+def alternation(curve: Curve) -> float | None:
     """Share of the steps of the loss that turn back on the one before: 2/3 for white noise, 1 for an oscillation."""
-    values = _finite(case)
+    values = _finite(curve)
     if len(values) < _LEAST_POINTS:
         return None
     steps = np.diff(values[len(values) // 2 :])
     return float((steps[1:] * steps[:-1] < 0).mean())
 
 
-def loss_swing(case: Case) -> float | None:
+def loss_swing(curve: Curve) -> float | None:
     """Median step of the loss from point to point in the second half, relative to its level."""
-    values = _finite(case)
+    values = _finite(curve)
     if len(values) < _LEAST_POINTS:
         return None
     late = values[len(values) // 2 :]
@@ -70,9 +70,9 @@ def loss_swing(case: Case) -> float | None:
     return median(np.abs(np.diff(late))) / level if level > 0 else None
 
 
-def late_scatter_growth(case: Case) -> float | None:
+def late_scatter_growth(curve: Curve) -> float | None:
     """Scatter of the loss in the last quarter over that in the second quarter of the run, as a factor."""
-    values = _finite(case)
+    values = _finite(curve)
     if len(values) < _LEAST_POINTS:
         return None
     quarter = len(values) // 4
@@ -80,24 +80,24 @@ def late_scatter_growth(case: Case) -> float | None:
     return late / early if early > 0 else None
 
 
-def loss_rise_after_lr_jump(case: Case) -> float | None:
+def loss_rise_after_lr_jump(curve: Curve) -> float | None:
     """How much the loss rose, relative to its level, across the worst upward jump of the learning rate; 0 without one.
 
     A jump is a change by half or more between two logged points that is not the warm-up.
     """
-    lr, loss = case.run.lr, case.run.progress
-    if lr is None or loss is None or len(lr) < 8 or len(_finite(case)) < 8:
+    lr, loss = curve.run.lr, curve.run.progress
+    if lr is None or loss is None or len(lr) < 8 or len(_finite(curve)) < 8:
         return None
     rates = lr.values
     with np.errstate(divide="ignore", invalid="ignore"):
         jumps = np.flatnonzero((rates[1:] >= SWITCH_FACTOR * rates[:-1]) & (rates[:-1] > 0))
-    warm = case.run.warmup_end
-    rises = [_rise_across(case, int(lr.steps[i + 1])) for i in jumps if warm is None or lr.steps[i] >= warm]
+    warm = curve.run.warmup_end
+    rises = [_rise_across(curve, int(lr.steps[i + 1])) for i in jumps if warm is None or lr.steps[i] >= warm]
     return max((rise for rise in rises if rise is not None), default=0.0)
 
 
-def _rise_across(case: Case, step: int) -> float | None:
-    loss = case.run.progress
+def _rise_across(curve: Curve, step: int) -> float | None:
+    loss = curve.run.progress
     assert loss is not None
     steps, values = loss.steps[loss.finite], loss.finite_values
     at, near = int(np.searchsorted(steps, step)), max(3, len(values) // 20)

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradtrend.detect.curves.case import Case
+from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.warmup import EARLY_SHARE
 from gradtrend.detect.measures.measure import Measure
 
 
-def collapse_points(case: Case) -> float | None:
+def collapse_points(curve: Curve) -> float | None:
     """How many non-finite points end the log; 1 where only a file under debug/ shows the failing step."""
-    state = case.run.nonfinite
+    state = curve.run.nonfinite
     return float(state.collapse_points or 1) if state.collapsed else 0.0
 
 
-def recovered_points(case: Case) -> float | None:
+def recovered_points(curve: Curve) -> float | None:
     """How many non-finite values of norm and loss did not stay."""
-    state = case.run.nonfinite
+    state = curve.run.nonfinite
     return 0.0 if state.collapsed else float(state.came_back)
 
 
-def late_nonfinite_share(case: Case) -> float | None:
+def late_nonfinite_share(curve: Curve) -> float | None:
     """Share of the norm's points after the first 15 % that are not finite; 0 where they collapse for good."""
-    series = case.series
-    if series is None or not len(series) or case.run.nonfinite.collapsed:
+    series = curve.series
+    if series is None or not len(series) or curve.run.nonfinite.collapsed:
         return 0.0
     return float((~series.finite[int(EARLY_SHARE * len(series)) :]).mean())
 
 
-def masked_share(case: Case) -> float | None:
+def masked_share(curve: Curve) -> float | None:
     """Share of the steps with a non-finite norm whose loss is logged as exactly 0.0."""
-    return case.run.nonfinite.masked_share
+    return curve.run.nonfinite.masked_share
 
 
 MEASURES: Mapping[str, Measure] = {

@@ -4,48 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradtrend.detect.curves.case import Case
+from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.measures.measure import Measure
 
 # A rise younger than this many points has not shown yet what it does to the loss.
 _LOSS_ANSWERS = 8
 
 
-def _gain(case: Case, *windows: tuple[int, int]) -> float | None:
-    return None if case.run.descent is None else case.run.descent.gain(*windows)
+def _gain(curve: Curve, *windows: tuple[int, int]) -> float | None:
+    return None if curve.run.descent is None else curve.run.descent.gain(*windows)
 
 
-def loss_gain_since_rise(case: Case) -> float | None:
+def loss_gain_since_rise(curve: Curve) -> float | None:
     """How far the loss came since the rise began, as a share of where it was."""
-    if (rise := case.rise) is None or case.shape is None or rise.decades <= 0:
+    if (rise := curve.rise) is None or curve.shape is None or rise.decades <= 0:
         return None
-    if case.shape.points - rise.onset < _LOSS_ANSWERS:
+    if curve.shape.points - rise.onset < _LOSS_ANSWERS:
         return None
-    return _gain(case, *case.before(rise.onset))
+    return _gain(curve, *curve.before(rise.onset))
 
 
-def loss_gain_since_fall(case: Case) -> float | None:
+def loss_gain_since_fall(curve: Curve) -> float | None:
     """How far the loss came since the fall began, as a share of where it was."""
-    if (fall := case.fall) is None or fall.decades <= 0:
+    if (fall := curve.fall) is None or fall.decades <= 0:
         return None
-    return _gain(case, *case.before(fall.onset))
+    return _gain(curve, *curve.before(fall.onset))
 
 
-def loss_gain_since_low(case: Case) -> float | None:
+def loss_gain_since_low(curve: Curve) -> float | None:
     """How far the loss came since the fall was half done (in decades), as a share of where it was."""
-    if (fall := case.fall) is None or case.shape is None or fall.held_from >= case.shape.points:
+    if (fall := curve.fall) is None or curve.shape is None or fall.held_from >= curve.shape.points:
         return None
-    return _gain(case, case.since(fall.held_from))
+    return _gain(curve, curve.since(fall.held_from))
 
 
-def loss_gain_overall(case: Case) -> float | None:
+def loss_gain_overall(curve: Curve) -> float | None:
     """How far the loss came over the whole run, as a share of where it was."""
-    return case.run.loss_gain
+    return curve.run.loss_gain
 
 
-def loss_scatter_overall(case: Case) -> float | None:
+def loss_scatter_overall(curve: Curve) -> float | None:
     """Relative scatter of the loss over the run."""
-    return case.run.loss_scatter
+    return curve.run.loss_scatter
 
 
 MEASURES: Mapping[str, Measure] = {

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gradtrend.detect.curves.case import Case
+from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.measures.measure import Measure
 
 # One change of the loss scale that the norm follows may be chance.
 _LEAST_JUMPS = 2
 
 
-def loss_scale_correlation(case: Case) -> float | None:
+def loss_scale_correlation(curve: Curve) -> float | None:
     """Share of the changes of the loss scale that the norm follows: 1 where it was logged before unscaling."""
-    scale, series = case.run.loss_scale, case.series
+    scale, series = curve.run.loss_scale, curve.series
     if scale is None or series is None or not len(series):
         return None
     if np.count_nonzero(np.diff(scale.finite_values)) < _LEAST_JUMPS:
@@ -33,15 +33,15 @@ def loss_scale_correlation(case: Case) -> float | None:
     return float(np.mean(np.abs(moved - jumps[changed]) < 0.5))
 
 
-def loss_scale_end(case: Case) -> float | None:
+def loss_scale_end(curve: Curve) -> float | None:
     """The last loss scale."""
-    scale = case.run.loss_scale
+    scale = curve.run.loss_scale
     return None if scale is None or not scale.finite.any() else float(scale.finite_values[-1])
 
 
-def loss_scale_halvings(case: Case) -> float | None:
+def loss_scale_halvings(curve: Curve) -> float | None:
     """How often the loss scale was halved from its largest to its last value."""
-    scale = case.run.loss_scale
+    scale = curve.run.loss_scale
     if scale is None:
         return None
     values = scale.values[scale.finite & (scale.values > 0)]

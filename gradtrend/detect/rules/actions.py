@@ -5,8 +5,8 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping, Sequence
 
-from gradtrend.detect.curves.case import Case
-from gradtrend.detect.rules.facts import EVIDENCE, FACTS
+from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.rules.circumstances import EVIDENCE, FACTS
 from gradtrend.model.rule import Action
 
 
@@ -32,15 +32,15 @@ def show(value: object) -> str:
     return str(value)
 
 
-def actions_for(actions: Sequence[Action], case: Case, values: Mapping[str, object]) -> tuple[str, ...]:
+def actions_for(actions: Sequence[Action], curve: Curve, values: Mapping[str, object]) -> tuple[str, ...]:
     """The actions' texts, those that rest on evidence of this run first, otherwise in the order of the rule.
 
     An action whose fact is not known to hold is dropped, and so is one that speaks of a value that is not known.
     """
-    framework = case.run.log.settings.framework or ""
+    framework = curve.run.log.settings.framework or ""
     ranked: list[tuple[bool, int, str]] = []
     for i, action in enumerate(actions):
-        if action.when is not None and not FACTS[action.when](case):
+        if action.when is not None and not FACTS[action.when](curve):
             continue
         text = fill(action.text_for.get(framework, action.text), values)
         if text is not None:

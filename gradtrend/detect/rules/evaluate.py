@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gradtrend.detect.curves.case import Case
+from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.measures import MEASURES
 from gradtrend.model.finding import Evidence
 from gradtrend.model.rule import Condition, Hold, Rule
@@ -18,54 +18,54 @@ _OUTRIGHT_DECADES = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """One rule on one case.
+class Check:
+    """One rule on one curve.
 
     `strength` is how far the weakest condition is beyond its limit (1 = at the limit; over 1 fires); `missing` names
     the measure that could not be taken, and then the rule was not checked.
     """
 
     rule: Rule
-    case: Case
+    curve: Curve
     fired: bool
     strength: float
     evidence: tuple[Evidence, ...]
     missing: str | None = None
 
 
-def evaluate(rule: Rule, case: Case) -> Outcome:
-    """Check one rule on one case. Alternatives (conditions with a `case`) are tried in turn; the strongest counts."""
+def evaluate(rule: Rule, curve: Curve) -> Check:
+    """Check one rule on one curve. Alternatives (conditions with a `case`) are tried in turn; the strongest counts."""
     names = list(dict.fromkeys(c.case for c in rule.when if c.case is not None))
     if not names:
-        return _check(rule, case, rule.when)
+        return _checked(rule, curve, rule.when)
     groups = [[c for c in rule.when if c.case is None] + [c for c in rule.when if c.case == name] for name in names]
-    outcomes = [_check(rule, case, group) for group in groups]
-    checked = [o for o in outcomes if o.missing is None]
-    return max(checked or outcomes, key=lambda o: (o.fired, o.strength))
+    checks = [_checked(rule, curve, group) for group in groups]
+    checked = [check for check in checks if check.missing is None]
+    return max(checked or checks, key=lambda check: (check.fired, check.strength))
 
 
-def _check(rule: Rule, case: Case, conditions: Iterable[Condition]) -> Outcome:
+def _checked(rule: Rule, curve: Curve, conditions: Iterable[Condition]) -> Check:
     evidence, strengths = [], [_MOST_RATIO]
     fired = True
     for condition in conditions:
         measure = MEASURES[condition.measure]
-        if condition.measure not in case.measured:
-            case.measured[condition.measure] = measure.function(case)
-        observed = case.measured[condition.measure]
+        if condition.measure not in curve.measured:
+            curve.measured[condition.measure] = measure.function(curve)
+        observed = curve.measured[condition.measure]
         if observed is None or math.isnan(observed):
             if condition.missing == "pass":
                 continue
-            return Outcome(rule, case, False, 0.0, (), measure.missing or condition.measure)
+            return Check(rule, curve, False, 0.0, (), measure.missing or condition.measure)
         evidence.append(Evidence(condition.measure, observed, condition.limit))
         strengths.append(_ratio(condition, observed))
         fired = fired and condition.holds(observed)
-    held = _held(rule.hold, case)
+    held = _held(rule.hold, curve)
     if held is not None:
         observed_hold, wanted = held
         fired = fired and observed_hold >= wanted
         strengths.append(_MOST_RATIO if observed_hold >= wanted else observed_hold / wanted)
     strength = min(strengths)
-    return Outcome(rule, case, fired, max(strength, 1.0) if fired else min(strength, 1.0), tuple(evidence))
+    return Check(rule, curve, fired, max(strength, 1.0) if fired else min(strength, 1.0), tuple(evidence))
 
 
 def _ratio(condition: Condition, observed: float) -> float:
@@ -76,7 +76,7 @@ def _ratio(condition: Condition, observed: float) -> float:
     return min(_MOST_RATIO, max(1 / _MOST_RATIO, high / low))
 
 
-def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
+def _held(hold: Hold, curve: Curve) -> tuple[float, float] | None:
     """(points that the larger change has lasted, points wanted), or None without a demand or a shape.
 
     In a short log a third of its points is enough, and one point where it is x100 off; a log that has not even the
@@ -84,12 +84,12 @@ def _held(hold: Hold, case: Case) -> tuple[float, float] | None:
     """
     if hold.points is None and hold.fraction is None:
         return None
-    shape = case.shape
+    shape = curve.shape
     if shape is None:
         return None
     change = shape.larger
-    points = change.points + (case.ending_points if change is shape.rise else 0)
-    total = shape.points + case.ending_points
+    points = change.points + (curve.ending_points if change is shape.rise else 0)
+    total = shape.points + curve.ending_points
     if hold.points is not None:
         least = 1 if change.decades >= _OUTRIGHT_DECADES else 2
         wanted = min(hold.points, max(least, total // 3)) if total >= hold.points else hold.points

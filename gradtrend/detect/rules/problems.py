@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from gradtrend.detect.measures import MEASURES
-from gradtrend.detect.rules.facts import FACTS, TEMPLATE_NAMES
+from gradtrend.detect.rules.circumstances import FACTS
+from gradtrend.detect.rules.template import TEMPLATE_NAMES
 from gradtrend.model.words import Role, Severity, Trend
 
 _LARGEST = sys.float_info.max  # TOML has NaN, inf, and integers of any length

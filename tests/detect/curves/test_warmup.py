@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.detect.curves.warmup import early_until, warmup_end
-from tests.detect.runs import Values, case_of, log_of
+from tests.detect.runs import Values, curve_of, log_of
 
 
 def end_of(rates: Values, steps: list[int] | None = None) -> int | None:
-    return warmup_end(case_of(log_of(lr=rates, steps=steps), None).run.lr)
+    return warmup_end(curve_of(log_of(lr=rates, steps=steps), None).run.lr)
 
 
 LINEAR = [min(1.0, (i + 1) / 20) * 1e-3 for i in range(100)]

@@ -11,7 +11,7 @@ import pytest
 from gradtrend.detect.measures import MEASURES
 from gradtrend.model.capture import Capture
 from gradtrend.model.runlog import RunLog, Settings
-from tests.detect.runs import case_of, every_series, labelled_runs, log_of
+from tests.detect.runs import curve_of, every_series, labelled_runs, log_of
 
 NAN = math.nan
 N = 100
@@ -177,7 +177,7 @@ ROWS = [(name, row) for name, rows in TABLE.items() for row in rows]
 
 @pytest.mark.parametrize(("name", "row"), ROWS, ids=[f"{name}-{i}" for i, (name, _) in enumerate(ROWS)])
 def test_what_it_says(name: str, row: Row) -> None:
-    said = MEASURES[name].function(case_of(row.log, row.metric))
+    said = MEASURES[name].function(curve_of(row.log, row.metric))
     assert said == (None if row.expected is None else pytest.approx(row.expected, abs=row.near))
 
 
@@ -191,9 +191,9 @@ def test_every_measure_is_tried() -> None:
 def test_a_number_or_nothing_whatever_the_run(name: str) -> None:
     logs = [log_of(), log_of([NAN]), log_of([0.0, 0.0]), log_of(loss=[NAN, NAN]), log_of([1.0], [1.0])]
     for log in logs:
-        run = case_of(log).run
+        run = curve_of(log).run
         for series in (None, *every_series(run)):
-            said = MEASURES[name].function(run.case(series))
+            said = MEASURES[name].function(run.curve(series))
             assert said is None or (isinstance(said, float | int) and not math.isinf(said)), (name, said)
 
 
@@ -206,8 +206,8 @@ def test_every_measure_can_be_explained(name: str) -> None:
 
 def test_measures_are_finite_on_real_runs() -> None:
     run = next(run for run in labelled_runs() if run.truth.get("layers"))
-    case = case_of(run.log, None).run.case(None)
-    for series in every_series(case.run):
+    curve = curve_of(run.log, None).run.curve(None)
+    for series in every_series(curve.run):
         for name, measure in MEASURES.items():
-            said = measure.function(case.run.case(series))
+            said = measure.function(curve.run.curve(series))
             assert said is None or not math.isnan(said), (name, series.metric)

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.detect.rules.actions import fill, show
-from gradtrend.detect.rules.facts import EVIDENCE, FACTS, TEMPLATE_NAMES, template_values
+from gradtrend.detect.rules.circumstances import EVIDENCE, FACTS
+from gradtrend.detect.rules.template import TEMPLATE_NAMES, template_values
 from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.report import RunReport
 from gradtrend.model.runlog import RunLog, Settings
@@ -22,7 +23,7 @@ from tests.detect.runs import (
     FIXTURES,
     Labelled,
     Values,
-    case_of,
+    curve_of,
     finding,
     judged,
     labelled_runs,
@@ -126,7 +127,7 @@ def test_a_failure_at_the_first_step_has_no_checkpoint_before_it() -> None:
     ],
 )  # fmt: skip
 def test_what_counts_as_low_precision(precision: str | None, low: bool | None) -> None:
-    assert FACTS["low_precision"](case_of(log_of(EXPLODES, settings=Settings(precision=precision)))) is low
+    assert FACTS["low_precision"](curve_of(log_of(EXPLODES, settings=Settings(precision=precision)))) is low
 
 
 def variants(log: RunLog) -> Iterator[RunLog]:
@@ -228,5 +229,5 @@ def test_a_shown_number_is_near_the_number(value: float) -> None:
 
 
 def test_every_name_in_a_template_has_a_value_somewhere() -> None:
-    assert set(template_values(case_of(log_of(EXPLODES, LOSS)))) == TEMPLATE_NAMES
+    assert set(template_values(curve_of(log_of(EXPLODES, LOSS)))) == TEMPLATE_NAMES
     assert set(EVIDENCE) <= set(FACTS)

@@ -10,68 +10,68 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.detect.confidence import confidence, unrivalled
-from gradtrend.detect.rules.evaluate import Outcome, evaluate
+from gradtrend.detect.rules.evaluate import Check, evaluate
 from gradtrend.model.rule import Condition, Hold, Rule
 from gradtrend.model.words import Severity
-from tests.detect.runs import case_of, log_of
+from tests.detect.runs import curve_of, log_of
 
 STEP = [1.0] * 60 + [100.0] * 40
 RULE = Rule("X1", "x", Severity.WARNING, "summary", "message")
 
 
-def rise(above: float, case: str | None = None, missing: str = "skip") -> Condition:
-    return Condition("decades_above_baseline", "why", above=above, case=case, missing=missing)
+def rise(above: float, curve: str | None = None, missing: str = "skip") -> Condition:
+    return Condition("decades_above_baseline", "why", above=above, case=curve, missing=missing)
 
 
-def loss_gain(below: float, case: str | None = None, missing: str = "skip") -> Condition:
-    return Condition("loss_gain_overall", "why", below=below, case=case, missing=missing)
+def loss_gain(below: float, curve: str | None = None, missing: str = "skip") -> Condition:
+    return Condition("loss_gain_overall", "why", below=below, case=curve, missing=missing)
 
 
-def outcome(*conditions: Condition, hold: Hold | None = None, loss: bool = False) -> Outcome:
+def check(*conditions: Condition, hold: Hold | None = None, loss: bool = False) -> Check:
     log = log_of(STEP, list(np.linspace(4, 1, 100)) if loss else None)
-    return evaluate(replace(RULE, when=conditions, hold=hold or Hold()), case_of(log))
+    return evaluate(replace(RULE, when=conditions, hold=hold or Hold()), curve_of(log))
 
 
 def test_all_conditions_must_hold() -> None:
-    assert outcome(rise(1.0)).fired
-    assert not outcome(rise(3.0)).fired
-    assert not outcome(rise(1.0), rise(3.0)).fired
+    assert check(rise(1.0)).fired
+    assert not check(rise(3.0)).fired
+    assert not check(rise(1.0), rise(3.0)).fired
 
 
 def test_the_evidence_is_what_was_measured_and_its_limit() -> None:
-    (evidence,) = outcome(rise(1.5)).evidence
+    (evidence,) = check(rise(1.5)).evidence
     assert (evidence.measure, evidence.observed, evidence.limit) == ("decades_above_baseline", pytest.approx(2), 1.5)
 
 
 def test_the_strength_is_that_of_the_weakest_condition() -> None:
-    assert outcome(rise(0.5)).strength == pytest.approx(4)
-    assert outcome(rise(0.5), rise(1.6)).strength == pytest.approx(1.25)
-    assert outcome(rise(4.0)).strength == pytest.approx(0.5)
+    assert check(rise(0.5)).strength == pytest.approx(4)
+    assert check(rise(0.5), rise(1.6)).strength == pytest.approx(1.25)
+    assert check(rise(4.0)).strength == pytest.approx(0.5)
 
 
 def test_what_cannot_be_measured_leaves_the_rule_unchecked_or_is_passed_over() -> None:
-    unchecked = outcome(rise(1.0), loss_gain(0.1))
+    unchecked = check(rise(1.0), loss_gain(0.1))
     assert (unchecked.fired, unchecked.missing) == (False, "no usable loss")
-    assert outcome(rise(1.0), loss_gain(0.1, missing="pass")).fired
-    assert not outcome(rise(1.0), loss_gain(0.1, missing="pass"), loss=True).fired
+    assert check(rise(1.0), loss_gain(0.1, missing="pass")).fired
+    assert not check(rise(1.0), loss_gain(0.1, missing="pass"), loss=True).fired
 
 
 def test_one_alternative_is_enough() -> None:
-    assert outcome(rise(3.0, "a"), rise(1.0, "b")).fired
-    assert not outcome(rise(3.0, "a"), rise(1.0, "b"), rise(5.0)).fired
-    assert not outcome(rise(3.0, "a"), rise(1.0, "b"), rise(3.0, "b")).fired
+    assert check(rise(3.0, "a"), rise(1.0, "b")).fired
+    assert not check(rise(3.0, "a"), rise(1.0, "b"), rise(5.0)).fired
+    assert not check(rise(3.0, "a"), rise(1.0, "b"), rise(3.0, "b")).fired
 
 
 def test_an_alternative_that_can_be_measured_stands_in_for_one_that_cannot() -> None:
-    assert outcome(loss_gain(0.1, "a"), rise(1.0, "b")).fired
-    quiet = outcome(loss_gain(0.1, "a"), rise(3.0, "b"))
+    assert check(loss_gain(0.1, "a"), rise(1.0, "b")).fired
+    quiet = check(loss_gain(0.1, "a"), rise(3.0, "b"))
     assert (quiet.fired, quiet.missing) == (False, None)
 
 
 def test_a_change_must_have_held() -> None:
-    assert outcome(rise(1.0), hold=Hold(points=30)).fired
-    assert not outcome(rise(1.0), hold=Hold(fraction=0.5)).fired
-    assert outcome(rise(1.0), hold=Hold(fraction=0.3)).fired
+    assert check(rise(1.0), hold=Hold(points=30)).fired
+    assert not check(rise(1.0), hold=Hold(fraction=0.5)).fired
+    assert check(rise(1.0), hold=Hold(fraction=0.3)).fired
 
 
 @given(st.floats(1, 10), st.floats(1, 10), st.integers(1, 1000))

@@ -29,7 +29,7 @@ BEYOND_HISTORY = 0.5
 
 
 @dataclass(frozen=True)
-class RunCase:
+class RunCurves:
     """One run: its series by role, and what holds for all of them.
 
     `progress` is the loss where it says how far training came, else None.
@@ -44,14 +44,14 @@ class RunCase:
     loss_scale: Series | None
     param_norms: tuple[Series, ...]
     nonfinite: NonFiniteState
-    _cases: dict[str | None, Case] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _curves: dict[str | None, Curve] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def case(self, series: Series | None) -> Case:
-        """The case of one of this run's series, made once: what was measured for one rule serves the next."""
+    def curve(self, series: Series | None) -> Curve:
+        """The curve of one of this run's series, made once: what was measured for one rule serves the next."""
         metric = None if series is None else series.metric
-        if metric not in self._cases:
-            self._cases[metric] = Case(self, series)
-        return self._cases[metric]
+        if metric not in self._curves:
+            self._curves[metric] = Curve(self, series)
+        return self._curves[metric]
 
     @cached_property
     def warmup_end(self) -> int | None:
@@ -81,18 +81,18 @@ class RunCase:
     @cached_property
     def top_layer_level(self) -> float | None:
         """log10 of the largest per-layer level over the second half of the run, or None without layers."""
-        levels = [late_level(shape) for s in self.layers if (shape := self.case(s).shape) is not None]
+        levels = [late_level(shape) for s in self.layers if (shape := self.curve(s).shape) is not None]
         return max(levels, default=None)
 
 
 @dataclass(frozen=True)
-class Case:
+class Curve:
     """One series of a run. For rules on the run as a whole `series` is its first total gradient norm, or None.
 
     `measured` holds the measures already taken, by name.
     """
 
-    run: RunCase
+    run: RunCurves
     series: Series | None
     measured: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -175,7 +175,7 @@ def late_level(shape: Shape) -> float:
     return median(shape.y[shape.points // 2 :])
 
 
-def run_case(log: RunLog) -> RunCase:
+def run_curves(log: RunLog) -> RunCurves:
     """Sort the series of a run by role."""
     series = series_of(log)
     by_role = {role: tuple(s for s in series if s.role is role) for role in Role}
@@ -193,4 +193,4 @@ def run_case(log: RunLog) -> RunCase:
     lr = max(by_role[Role.LR], key=len, default=None)
     scale = max(scales, key=len, default=None)
     progress = loss if shows_progress(losses) else None
-    return RunCase(log, norms, layers, loss, progress, lr, scale, by_role[Role.PARAM_NORM], state)
+    return RunCurves(log, norms, layers, loss, progress, lr, scale, by_role[Role.PARAM_NORM], state)

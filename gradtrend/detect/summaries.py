@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gradtrend.detect.curves.case import RunCase
 from gradtrend.detect.curves.levels import median
+from gradtrend.detect.curves.run import RunCurves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.verdict import Judged
 from gradtrend.model.report import SeriesReport
@@ -16,7 +16,7 @@ from gradtrend.model.words import Trend
 _SKETCH_POINTS = 60  # a sparkline's width on an 80-column terminal
 
 
-def series_report(run: RunCase, judged: Sequence[Judged]) -> Iterator[SeriesReport]:
+def summaries(run: RunCurves, judged: Sequence[Judged]) -> Iterator[SeriesReport]:
     """Every series with a role: totals with their trend, layers, loss, learning rate, loss scale, weight norms."""
     trends = {id(j.series): j for j in judged}
     others = [s for s in (run.loss, run.lr, run.loss_scale) if s is not None]
@@ -24,7 +24,7 @@ def series_report(run: RunCase, judged: Sequence[Judged]) -> Iterator[SeriesRepo
         yield _one(run, series, trends.get(id(series)))
 
 
-def _one(run: RunCase, series: Series, judged: Judged | None) -> SeriesReport:
+def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:
     finite = series.finite_values
     baseline = _baseline(run, series, judged)
     peak = float(finite.max()) if len(finite) else None
@@ -47,9 +47,9 @@ def _one(run: RunCase, series: Series, judged: Judged | None) -> SeriesReport:
     )
 
 
-def _baseline(run: RunCase, series: Series, judged: Judged | None) -> float | None:
+def _baseline(run: RunCurves, series: Series, judged: Judged | None) -> float | None:
     """The level the norm left, or its typical level where it left none."""
-    shape = run.case(series).shape if judged is not None else None
+    shape = run.curve(series).shape if judged is not None else None
     if judged is None or shape is None:
         finite = series.finite_values
         return median(finite) if len(finite) else None
