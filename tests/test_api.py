@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 import gradtrend
-
-RUNS = Path(__file__).parents[1] / "fixtures/runs/lightly"
+from tests.places import LIGHTLY
 
 
 def test_one_run_gives_its_report() -> None:
-    report = gradtrend.analyze(RUNS / "exploding_lr_nan")
+    report = gradtrend.analyze(LIGHTLY / "exploding_lr_nan")
     assert report.verdict is gradtrend.Verdict.EXPLODING
     assert report.nonfinite is not None
     assert report.nonfinite.grad_first_step == 7
@@ -34,7 +33,7 @@ def test_several_runs_are_refused_and_named(tmp_path: Path) -> None:
 
 def test_a_wrong_rule_name_is_a_config_error() -> None:
     with pytest.raises(gradtrend.ConfigError, match="nonsense"):
-        gradtrend.analyze(RUNS / "exploding_lr_nan", select=["nonsense"])
+        gradtrend.analyze(LIGHTLY / "exploding_lr_nan", select=["nonsense"])
 
 
 def test_everything_public_is_there() -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import gradtrend
+from tests.places import ROOT
 
 PACKAGE = Path(gradtrend.__file__).parent
-ROOT = Path(__file__).parents[1]
 FILES = sorted(PACKAGE.rglob("*.py"))
 MAX_FILES_A_FOLDER = 16
 MAX_MEDIAN_LINES = 100

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-RUN = Path(__file__).parents[1] / "fixtures/runs/lightly/exploding_lr_nan/metrics.jsonl"
+from tests.places import EXPLODING
+
+RUN = EXPLODING / "metrics.jsonl"
 NEVER = ("torch", "mlflow", "pandas", "tensorboard", "tbparse", "wandb", "scipy.stats")
 _TAIL = "import sys; print('LOADED', *sys.modules)"
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from gradtrend.cli import main
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SETUP = re.search(r"^## Set up\n(.*?)^## ", README, re.MULTILINE | re.DOTALL)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.labelled import FIXTURES, labelled
+from tests.benchmarks.labelled import LABELLED, labelled
 
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 1.0)
 SURE = 0.9
@@ -60,7 +60,7 @@ def _line(label: str, inside: Sequence[Answer]) -> str:
 
 @pytest.mark.benchmark
 def test_sure_verdicts_are_right(tmp_path: Path) -> None:
-    found = answers(FIXTURES, tmp_path)
+    found = answers(LABELLED, tmp_path)
     print(table(found))
     judged = [a for a in found if a.confidence is not None]
     sure = [a for a in judged if (a.confidence or 0.0) >= SURE]
@@ -71,7 +71,7 @@ def test_sure_verdicts_are_right(tmp_path: Path) -> None:
 def main() -> None:
     """Print one table for all folders together."""
     with tempfile.TemporaryDirectory() as scratch:
-        print(table(answers([Path(name) for name in sys.argv[1:]] or FIXTURES, Path(scratch))))
+        print(table(answers([Path(name) for name in sys.argv[1:]] or LABELLED, Path(scratch))))
 
 
 if __name__ == "__main__":

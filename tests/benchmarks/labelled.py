@@ -20,8 +20,9 @@ from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Verdict
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.series import read_path
+from tests.places import FIXTURES
 
-FIXTURES = tuple(Path(__file__).parents[2] / "fixtures" / "labelled" / name for name in ("zoo", "shapes"))
+LABELLED = tuple(FIXTURES / "labelled" / name for name in ("zoo", "shapes"))
 ALARMS = frozenset({Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.VANISHING})
 RULES = load_rules(None)
 

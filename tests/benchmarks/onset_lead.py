@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 from gradtrend.model.words import Cause, Role, Verdict
-from tests.benchmarks.labelled import ALARMS, FIXTURES, Labelled, labelled
+from tests.benchmarks.labelled import ALARMS, LABELLED, Labelled, labelled
 
 PREFIXES = 20  # evenly spaced cuts of a run that is healthy so far
 
@@ -112,7 +112,7 @@ def summary(runs: Sequence[Labelled]) -> str:
 
 @pytest.mark.benchmark
 def test_onsets_are_near_and_alarms_early(tmp_path: Path) -> None:
-    runs = list(labelled(FIXTURES, tmp_path))
+    runs = list(labelled(LABELLED, tmp_path))
     print(summary(runs))
     onsets = [o for o in map(onset_of, runs) if o is not None]
     assert sum(o.points <= 5 or o.share <= 0.03 for o in onsets) >= 0.95 * len(onsets)
@@ -121,7 +121,7 @@ def test_onsets_are_near_and_alarms_early(tmp_path: Path) -> None:
 def main() -> None:
     """Print the summary of all folders together."""
     with tempfile.TemporaryDirectory() as scratch:
-        print(summary(list(labelled([Path(name) for name in sys.argv[1:]] or FIXTURES, Path(scratch)))))
+        print(summary(list(labelled([Path(name) for name in sys.argv[1:]] or LABELLED, Path(scratch)))))
 
 
 if __name__ == "__main__":

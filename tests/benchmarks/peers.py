@@ -27,7 +27,7 @@ import polars as pl
 
 import gradtrend
 from gradtrend.model.words import Role, Severity
-from tests.benchmarks.labelled import FIXTURES, Labelled, labelled
+from tests.benchmarks.labelled import LABELLED, Labelled, labelled
 
 PLAIN_NAMES = {Role.LOSS: "loss", Role.GRAD_NORM: "grad_norm", Role.LR: "lr"}
 
@@ -156,7 +156,7 @@ def as_markdown(scores: Sequence[Score]) -> str:
 def main() -> None:
     """Print the table, and write it with the date where asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", type=Path, default=FIXTURES)
+    parser.add_argument("folders", nargs="*", type=Path, default=LABELLED)
     parser.add_argument("--environments", type=Path, default=Path(tempfile.gettempdir()) / "gradtrend-peers")
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this file")
     args = parser.parse_args()

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gradtrend.cli import main
-
-FIXTURE = Path(__file__).parents[2] / "fixtures/runs/lightly/exploding_lr_nan"
+from tests.places import EXPLODING
 
 
 def _write(folder: Path, norms: Sequence[float]) -> Path:
@@ -31,7 +30,7 @@ def call() -> Callable[..., Result]:
 @pytest.fixture
 def exploding() -> Path:
     """A real run that explodes."""
-    return FIXTURE
+    return EXPLODING
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from tests.places import EXPLODING
+
 Call = Callable[..., Result]
-LIGHTLY = Path(__file__).parents[2] / "fixtures/runs/lightly/exploding_lr_nan"
 GOOD = "".join(f'{{"step": {step}, "grad_norm": {1 + step % 2 / 10}, "loss": 1.0}}\n' for step in range(40))
 
 
@@ -106,7 +107,7 @@ def test_a_cut_line(call: Call, tmp_path: Path) -> None:
 @pytest.fixture
 def events(tmp_path: Path) -> Path:
     """A real event file of its own."""
-    (source,) = LIGHTLY.glob("events.*")
+    (source,) = EXPLODING.glob("events.*")
     return Path(shutil.copy(source, tmp_path))
 
 
@@ -133,7 +134,7 @@ def test_an_event_file_with_a_flipped_byte(call: Call, events: Path) -> None:
 
 @pytest.mark.parametrize("at", [16, 100, 5000, 200_000])
 def test_a_corrupt_sqlite_store(call: Call, tmp_path: Path, at: int) -> None:
-    data = bytearray((LIGHTLY / "mlflow.db").read_bytes())
+    data = bytearray((EXPLODING / "mlflow.db").read_bytes())
     data[at : at + 60_000] = b"\xa5" * len(data[at : at + 60_000])
     path = write(tmp_path / "mlflow.db", bytes(data))
     done = call("analyze", path)
@@ -243,7 +244,7 @@ def test_damage_in_one_run_of_a_folder_loses_no_other(call: Call, tmp_path: Path
 
 
 def test_a_run_id_that_a_store_of_the_run_does_not_have(call: Call) -> None:
-    done = call("analyze", LIGHTLY, "--run-id", "nosuchrun")
+    done = call("analyze", EXPLODING, "--run-id", "nosuchrun")
     assert "nosuchrun" in refused(done, Path("mlflow.db"))
 
 

@@ -17,11 +17,12 @@ from click.testing import Result
 
 import gradtrend
 from gradtrend.report.json.report import schema
+from tests.places import CAPTURES
 from tests.replay import steps
 from tests.replay.steps import batch, capture
 
 Call = Callable[..., Result]
-FIXTURE = Path(__file__).parents[2] / "fixtures/captures/lightly_train"
+FIXTURE = CAPTURES / "lightly_train"
 
 
 @pytest.fixture

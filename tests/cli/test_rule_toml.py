@@ -9,16 +9,15 @@ from click.testing import CliRunner
 
 import gradtrend
 from gradtrend.cli import main
-
-RUN = Path(__file__).parents[2] / "fixtures/runs/lightly/exploding_lr_nan"
+from tests.places import EXPLODING
 
 
 def test_a_limit_changed_in_the_printed_file_changes_the_findings(tmp_path: Path) -> None:
     printed = CliRunner().invoke(main, ["rule", "GT101", "--format", "toml"])
     assert printed.exit_code == 0
     (tmp_path / "GT101.toml").write_text(printed.output.replace("above = 1.0", "above = 100.0"))
-    assert gradtrend.analyze(RUN).verdict == "exploding"
-    assert gradtrend.analyze(RUN, rules_dir=tmp_path).verdict == "nan-collapse"
+    assert gradtrend.analyze(EXPLODING).verdict == "exploding"
+    assert gradtrend.analyze(EXPLODING, rules_dir=tmp_path).verdict == "nan-collapse"
     again = CliRunner().invoke(main, ["rule", "GT101", "--format", "toml", "--rules", str(tmp_path)])
     assert "above = 100.0" in again.output
 
@@ -29,7 +28,7 @@ def test_one_rule_at_a_time() -> None:
 
 @pytest.mark.parametrize("select", ["GT1", ["GT1"], "GT101,GT103"])
 def test_python_takes_one_word_or_several(select: str | list[str]) -> None:
-    report = gradtrend.analyze(RUN, select=select)
+    report = gradtrend.analyze(EXPLODING, select=select)
     assert {finding.rule for finding in report.findings} == {"GT101"}
 
 

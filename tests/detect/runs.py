@@ -24,8 +24,8 @@ from gradtrend.model.report import RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
+from tests.places import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 LABELLED = FIXTURES / "labelled"
 
 Values = Sequence[float]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import ADAPTERS
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Adapter, ReadOptions
-from tests.ingest.long_table import SCHEMA, long_table
+from tests.ingest.readings import SCHEMA, long_table
+from tests.places import RUNS
 
-RUNS = Path(__file__).parents[2] / "fixtures" / "runs"
 TRIPLES = ("[" + ", ".join(f"[{1.7e9 + i}, {i}, {i / 7}]" for i in range(30)) + "]").encode()
 
 

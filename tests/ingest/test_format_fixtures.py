@@ -14,8 +14,8 @@ from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
+from tests.places import RUNS
 
-RUNS = Path(__file__).parents[2] / "fixtures" / "runs"
 CASES = [
     path.parent
     for path in sorted(RUNS.glob("*/*/expected.toml"))

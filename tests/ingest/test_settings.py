@@ -13,8 +13,8 @@ from gradtrend.ingest.settings import folder as settings_module
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
+from tests.places import LIGHTLY
 
-LIGHTLY = Path(__file__).parents[2] / "fixtures" / "runs" / "lightly"
 SPARSE = Settings("lightly-train", "32-true", 0.001, 125, 3.0, 8, 2)
 
 

@@ -16,9 +16,9 @@ from gradtrend.pipeline import runs
 from gradtrend.pipeline.analyze import analyze_path
 from gradtrend.pipeline.runs import AnalyzeOptions, source_names
 from gradtrend.pipeline.series import explain_role, read_path
+from tests.places import LIGHTLY
 
-RUNS = Path(__file__).parents[2] / "fixtures/runs/lightly"
-RUN = RUNS / "exploding_lr_nan"
+RUN = LIGHTLY / "exploding_lr_nan"
 
 
 def one(path: Path, **options: Any) -> RunReport:
@@ -106,7 +106,7 @@ def test_the_console_log_counts_from_one() -> None:
 
 def test_a_folder_of_runs_is_judged_run_by_run(tmp_path: Path) -> None:
     for name in ("b", "a"):
-        shutil.copytree(RUNS / "sparse", tmp_path / name)
+        shutil.copytree(LIGHTLY / "sparse", tmp_path / name)
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "metrics.jsonl").write_bytes(b"\xff" * 100)
     (tmp_path / "truth.jsonl").write_text('{"case": "a", "verdict": ["stable"]}\n')

@@ -19,8 +19,8 @@ import pytest
 from gradtrend.pipeline import parallel
 from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "fixtures/runs/lightly"
 MUCH = parallel.LEAST_SECONDS
 

@@ -16,8 +16,8 @@ from gradtrend.ingest.captures.overflow_reports import (
     parse_overflow_reports,
     read_overflow_reports,
 )
+from tests.places import LIGHTLY
 
-LIGHTLY = Path(__file__).parents[3] / "fixtures" / "runs" / "lightly"
 BROKEN = (LIGHTLY / "broken_uo" / "debug" / "underflow_overflow_rank0.log").read_text()
 FROM_START = (LIGHTLY / "uo_realfp16" / "debug" / "underflow_overflow_rank0.log").read_text()
 TRACE = """

@@ -16,7 +16,7 @@ from gradtrend.ingest.files import sqlite as sqlite_file
 from gradtrend.ingest.formats.mlflow import sqlite as mlflow_sqlite
 from gradtrend.ingest.formats.trackio import reader as trackio_store
 from gradtrend.ingest.reading import ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
 
 COUNTING = "with recursive n(x) as (select 1 union all select x + 1 from n) select "
 MLFLOW = (

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gradtrend.ingest import formats
 from gradtrend.ingest.formats import ADAPTERS
 from gradtrend.ingest.reading import Adapter
+from tests.places import RUNS
 
 FOLDERS = (
     "tensorboard", "mlflow", "wandb", "trackio", "json", "mmengine", "jsonl", "tensorboard_json", "csv", "console",
@@ -21,7 +22,6 @@ READERS = [import_module(f"gradtrend.ingest.formats.{folder}.reader") for folder
 EAGER = tuple(
     Adapter(adapter.name, reader.claims, reader.read) for adapter, reader in zip(ADAPTERS, READERS, strict=True)
 )
-RUNS = Path(__file__).parents[3] / "fixtures/runs"
 PATHS = sorted(path for path in RUNS.rglob("*") if path.name != "expected.toml")
 
 

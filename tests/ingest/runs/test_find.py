@@ -11,12 +11,13 @@ import pytest
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.runs.find import RunFiles, find_runs
+from tests.places import RUNS
 
 ROWS = "".join(f'{{"step": {step}, "grad_norm": 1.0, "loss": 2.0}}\n' for step in range(20))
-EVENTS = next(Path(__file__).parents[3].glob("fixtures/runs/tensorboard/torch/events.*")).read_bytes()
+EVENTS = next(RUNS.glob("tensorboard/torch/events.*")).read_bytes()
 STATE = '{"global_step": 2, "log_history": [{"step": 1, "loss": 2.0, "grad_norm": 1.0}, {"step": 2, "loss": 1.0}]}'
 TABLE = "step,loss,grad_norm\n0,2.0,1.0\n1,1.9,1.1\n2,1.8,1.0\n"
-WANDB = next(Path(__file__).parents[3].glob("fixtures/runs/wandb/define_metric/wandb/*/*.wandb")).read_bytes()
+WANDB = next(RUNS.glob("wandb/define_metric/wandb/*/*.wandb")).read_bytes()
 CONTENT = {
     "metrics.jsonl": ROWS, "log.txt": ROWS, "events": EVENTS, "trainer_state.json": STATE, "metrics.csv": TABLE,
     "train.log": "step 1 loss 2.0 grad_norm 1.0\nstep 2 loss 1.9 grad_norm 1.1\n", "run.wandb": WANDB,

@@ -15,8 +15,8 @@ from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
+from tests.places import RUNS
 
-RUNS = Path(__file__).parents[3] / "fixtures/runs"
 LIGHTLY = RUNS / "lightly"
 
 

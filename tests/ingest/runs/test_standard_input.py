@@ -19,9 +19,9 @@ from gradtrend.cli import main
 from gradtrend.errors import InputError
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.runs import standard_input
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
+from tests.places import EXPLODING
 
-RUN = Path(__file__).parents[3] / "fixtures/runs/lightly/exploding_lr_nan"
 Pipe = Callable[..., Result]
 
 
@@ -41,7 +41,7 @@ def verdict(done: Result) -> tuple[str, str, int | None]:
 def test_a_log_is_judged_as_its_file_is(
     pipe: Pipe, name: str, format_: str, first: int, pack: Callable[[bytes], bytes]
 ) -> None:
-    done = pipe(pack((RUN / name).read_bytes()), "--format", "json")
+    done = pipe(pack((EXPLODING / name).read_bytes()), "--format", "json")
     assert done.exit_code == 1
     assert verdict(done) == ("-", "exploding", first)
     (source,) = json.loads(done.stdout)["runs"][0]["sources"]
@@ -75,7 +75,7 @@ def test_a_format_that_needs_a_file(pipe: Pipe) -> None:
 
 
 def test_series_lists_what_came() -> None:
-    done = CliRunner().invoke(main, ["series", "-"], input=(RUN / "metrics.jsonl").read_bytes())
+    done = CliRunner().invoke(main, ["series", "-"], input=(EXPLODING / "metrics.jsonl").read_bytes())
     assert done.exit_code == 0
     assert "gradient_norm" in done.stdout
 
@@ -139,7 +139,7 @@ def _write_later(pipe: Path, data: bytes, pause: float = 0.0) -> threading.Threa
 def test_a_named_pipe_is_read_as_standard_input_is(
     named_pipe: Path, pack: Callable[[bytes], bytes], pause: float
 ) -> None:
-    writer = _write_later(named_pipe, pack((RUN / "metrics.jsonl").read_bytes()), pause)
+    writer = _write_later(named_pipe, pack((EXPLODING / "metrics.jsonl").read_bytes()), pause)
     done = CliRunner().invoke(main, ["analyze", str(named_pipe), "--format", "json"])
     writer.join()
     assert done.exit_code == 1

@@ -7,7 +7,7 @@ import io
 import polars as pl
 
 from gradtrend.ingest.formats.console import reader as console
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
 
 
 def losses(*lines: tuple[int, str, int, int]) -> list[tuple[int, str]]:

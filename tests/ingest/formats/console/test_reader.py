@@ -18,9 +18,10 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files import streams as text_stream
 from gradtrend.ingest.formats.console import reader as console
 from gradtrend.ingest.reading import Reading, ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
+from tests.places import RUNS
 
-FIXTURES = Path(__file__).parents[4] / "fixtures" / "runs" / "console"
+CONSOLE = RUNS / "console"
 Row = tuple[int, float, float]
 FORMS: dict[str, Callable[[int, float, float], str]] = {
     "key value": lambda s, loss, norm: f"step {s} loss {loss!r} grad_norm {norm!r}",
@@ -73,7 +74,7 @@ def test_chunks_and_line_ends_make_no_difference(rows: list[Row], size: int, end
 
 
 @settings(deadline=None)
-@given(st.sampled_from(sorted(p for p in FIXTURES.glob("*/*") if p.suffix != ".toml")), st.data())
+@given(st.sampled_from(sorted(p for p in CONSOLE.glob("*/*") if p.suffix != ".toml")), st.data())
 def test_a_cut_log_gives_the_rows_before_the_cut(path: Path, data: st.DataObject) -> None:
     whole = path.read_bytes()
     cut = whole[: data.draw(st.integers(0, len(whole)))]

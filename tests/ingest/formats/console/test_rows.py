@@ -11,7 +11,7 @@ import pytest
 from gradtrend.ingest.formats.console import reader as console
 from gradtrend.ingest.formats.console import rows as console_rows
 from gradtrend.ingest.formats.console.rows import significant_digits
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
 
 
 def test_a_very_long_log_is_thinned_evenly(monkeypatch: pytest.MonkeyPatch) -> None:

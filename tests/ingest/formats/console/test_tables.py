@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from gradtrend.ingest.formats.console import reader as console
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
 
 TABLES = {
     "markdown": """talk about loss

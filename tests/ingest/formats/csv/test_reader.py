@@ -18,7 +18,7 @@ from gradtrend.ingest.formats.csv import empty_cells as wide_rows
 from gradtrend.ingest.formats.csv import reader as csv_log
 from gradtrend.ingest.formats.csv.empty_cells import undefined_cells
 from gradtrend.ingest.reading import Reading, ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
 
 NUMBERS = st.floats(width=64) | st.sampled_from([0.0, math.nan, math.inf, -math.inf])
 

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.json import reader as trainer_state
 from gradtrend.ingest.reading import Reading, ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
+from tests.places import RUNS
 
-REAL = Path(__file__).parents[4] / "fixtures" / "runs" / "trainer-state" / "transformers_nan" / "trainer_state.json"
+REAL = RUNS / "trainer-state" / "transformers_nan" / "trainer_state.json"
 NUMBERS = st.floats(width=64) | st.sampled_from([0.0, math.nan, math.inf, -math.inf])
 
 

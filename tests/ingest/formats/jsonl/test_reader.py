@@ -18,7 +18,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files import streams as text_stream
 from gradtrend.ingest.formats.jsonl import reader as jsonl
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
-from tests.ingest.long_table import SCHEMA, long_table
+from tests.ingest.readings import SCHEMA, long_table
 
 NAN, INF = math.nan, math.inf
 

@@ -9,9 +9,9 @@ import pytest
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.mlflow import ADAPTER
 from gradtrend.ingest.reading import ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
+from tests.places import LIGHTLY
 
-LIGHTLY = Path(__file__).parents[4] / "fixtures" / "runs" / "lightly"
 FORMS = [(LIGHTLY / "mlflow_filestore_nan" / "mlruns", 15), (LIGHTLY / "exploding_lr_nan" / "mlflow.db", 60)]
 
 

@@ -26,7 +26,8 @@ from gradtrend.ingest.formats.mlflow import sqlite as mlflow_sqlite
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.pipeline.analyze import analyze_path
 from gradtrend.pipeline.runs import AnalyzeOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
+from tests.places import EXPLODING
 
 POINTS = 1200  # more than one batch of 1000, the most that MLflow logs at once
 READY_SECONDS = 60.0
@@ -142,7 +143,7 @@ def test_a_real_run_on_a_server_is_judged_as_from_its_files(server: Server) -> N
     from mlflow import MlflowClient
     from mlflow.entities import Metric, Param
 
-    source = Path(__file__).parents[4] / "fixtures/runs/lightly/exploding_lr_nan"
+    source = EXPLODING
     with sqlite3.connect(f"file:{source / 'mlflow.db'}?mode=ro", uri=True) as database:
         metrics = database.execute("SELECT key, value, timestamp, step, is_nan FROM metrics").fetchall()
         params = database.execute("SELECT key, value FROM params").fetchall()

@@ -12,17 +12,11 @@ import pytest
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.mlflow import sqlite as mlflow_sqlite
-from gradtrend.ingest.reading import Reading, ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table, read_one
+from tests.places import EXPLODING
 
-LIGHTLY = Path(__file__).parents[4] / "fixtures" / "runs" / "lightly" / "exploding_lr_nan"
-REAL = LIGHTLY / "mlflow.db"
+REAL = EXPLODING / "mlflow.db"
 START = 1_700_000_000_000
-
-
-def read_one(path: Path, run_id: str | None = None) -> Reading:
-    (reading,) = mlflow_sqlite.read(path, ReadOptions(run_id))
-    return reading
 
 
 def head_of(path: Path) -> bytes:
@@ -47,9 +41,9 @@ def make_store(
 
 def test_lightly_train_s_store_equals_its_metrics_jsonl() -> None:
     pattern = r'"gradient_norm": ([-\w.+]+)'
-    logged = pl.Series((LIGHTLY / "metrics.jsonl").read_text().splitlines()).str.extract(pattern).drop_nulls()
+    logged = pl.Series((EXPLODING / "metrics.jsonl").read_text().splitlines()).str.extract(pattern).drop_nulls()
     expected = [math.inf if text == "Infinity" else float(text) for text in logged]
-    reading = read_one(REAL)
+    reading = read_one(mlflow_sqlite.read, REAL)
     norm = long_table(reading).filter(pl.col("metric") == "gradient_norm")
     assert norm["value"].to_list() == expected
     assert norm["value"].is_infinite().any()
@@ -61,7 +55,7 @@ def test_lightly_train_s_store_equals_its_metrics_jsonl() -> None:
 def test_current_schema_with_nan_inf_and_steps_logged_twice(tmp_path: Path) -> None:
     rows = [("n", 1.5, START, 0, 0), ("n", 0.0, START + 1, 1, 1), ("n", -1.7976931348623157e308, START + 2, 2, 0)]
     rows += [("n", 4.0, START + 2, 2, 0), ("n", 0.5, START + 1, 9, 0)]
-    reading = read_one(make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
+    reading = read_one(mlflow_sqlite.read, make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
     assert [repr(value) for value in long_table(reading)["value"]] == ["1.5", "nan", "0.5", "-inf", "4.0"]
     assert long_table(reading)["step"].to_list() == [0, 1, 9, 2, 2]
 
@@ -70,7 +64,7 @@ def test_old_schema_without_step_and_is_nan(tmp_path: Path) -> None:
     rows = [("n", 1.5, START), ("n", 2.5, START + 1)]
     path = make_store(tmp_path / "m.db", "key, value, timestamp", rows, run_columns="name, start_time")
     assert mlflow_sqlite.claims(path, head_of(path))
-    reading = read_one(path)
+    reading = read_one(mlflow_sqlite.read, path)
     assert long_table(reading)["step"].to_list() == [None, None]
     assert long_table(reading)["value"].to_list() == [1.5, 2.5]
 
@@ -79,12 +73,12 @@ def test_newer_schema_with_more_columns(tmp_path: Path) -> None:
     rows = [("n", "future", 1.5, START, 3, 0)]
     columns = "key, model, value, timestamp, step, is_nan"
     path = make_store(tmp_path / "m.db", columns, rows, run_columns="name, start_time, lifecycle_stage, other")
-    assert long_table(read_one(path)).row(0) == ("n", 3, 1.5, START / 1000, None)
+    assert long_table(read_one(mlflow_sqlite.read, path)).row(0) == ("n", 3, 1.5, START / 1000, None)
 
 
 def test_a_column_holds_what_it_should_not(tmp_path: Path) -> None:
     rows = [("n", "hello", START, 0, 0), ("n", None, START, 1, 0), ("n", 1.0, "later", 2, 0), ("n", 2.0, START, 3, 0)]
-    reading = read_one(make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
+    reading = read_one(mlflow_sqlite.read, make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
     assert long_table(reading)["step"].to_list() == [3]
     assert reading.skipped_count == 3
 
@@ -110,7 +104,7 @@ def test_a_corrupt_file_is_one_clear_error(tmp_path: Path, content: bytes) -> No
     path = tmp_path / "mlflow.db"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"mlflow\.db") as caught:
-        read_one(path)
+        read_one(mlflow_sqlite.read, path)
     assert caught.value.hint
 
 
@@ -122,7 +116,7 @@ def test_every_cut_and_every_damaged_page_is_an_error_or_a_reading(tmp_path: Pat
         for damaged in (data[:offset], data[:offset] + b"\xa5" * 512 + data[offset + 512 :]):
             path.write_bytes(damaged)
             try:
-                outcomes.add("read" if long_table(read_one(path)).height else "empty")
+                outcomes.add("read" if long_table(read_one(mlflow_sqlite.read, path)).height else "empty")
             except InputError:
                 outcomes.add("refused")
     assert outcomes == {"read", "refused"}
@@ -136,7 +130,7 @@ def test_values_before_a_damaged_page_are_used(tmp_path: Path) -> None:
     page = 4096 * (len(data) // 4096 - 3)
     data[page : page + 4096] = b"\xa5" * 4096
     path.write_bytes(data)
-    reading = read_one(path)
+    reading = read_one(mlflow_sqlite.read, path)
     assert 3000 < long_table(reading).height < 5000
     assert long_table(reading)["value"].to_list() == [float(step) for step in range(long_table(reading).height)]
     assert "damaged" in reading.skipped[0].reason
@@ -157,7 +151,7 @@ def test_a_write_ahead_log_is_read_from_a_copy(tmp_path: Path) -> None:
         shutil.copy(live / name, crashed / name)
     writer.close()
     before = {entry.name: entry.read_bytes() for entry in crashed.iterdir()}
-    assert long_table(read_one(crashed / "mlflow.db"))["value"].to_list() == [1.0, 2.0]
+    assert long_table(read_one(mlflow_sqlite.read, crashed / "mlflow.db"))["value"].to_list() == [1.0, 2.0]
     assert {entry.name: entry.read_bytes() for entry in crashed.iterdir()} == before
 
 
@@ -173,7 +167,7 @@ def test_reading_changes_nothing_in_either_journal_mode(tmp_path: Path) -> None:
         before = (path.read_bytes(), path.stat().st_mtime_ns)
         folder.chmod(0o555)
         try:
-            assert long_table(read_one(path)).height == 430
+            assert long_table(read_one(mlflow_sqlite.read, path)).height == 430
         finally:
             folder.chmod(0o755)
         assert (path.read_bytes(), path.stat().st_mtime_ns) == before
@@ -182,12 +176,12 @@ def test_reading_changes_nothing_in_either_journal_mode(tmp_path: Path) -> None:
 
 def test_several_runs_and_unknown_ones() -> None:
     with pytest.raises(InputError, match="no run zz") as caught:
-        read_one(REAL, "zz")
+        read_one(mlflow_sqlite.read, REAL, "zz")
     assert "exploding_lr_nan" in (caught.value.hint or "")
-    assert long_table(read_one(REAL, "exploding_lr_nan")).height == 430
+    assert long_table(read_one(mlflow_sqlite.read, REAL, "exploding_lr_nan")).height == 430
 
 
 def test_a_folder_or_nothing_in_its_place(tmp_path: Path) -> None:
     for path in (tmp_path / "mlflow.db", tmp_path):
         with pytest.raises(InputError, match="cannot read"):
-            read_one(path)
+            read_one(mlflow_sqlite.read, path)

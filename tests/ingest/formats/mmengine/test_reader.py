@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.mmengine import reader as mmengine_log
 from gradtrend.ingest.reading import Reading, ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
 
 NUMBERS = st.floats(width=64) | st.sampled_from([math.nan, math.inf])
 

@@ -22,12 +22,12 @@ from tensorboard.util import tensor_util
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.tensorboard import reader as tensorboard
 from gradtrend.ingest.formats.tensorboard.records import FRAME_BYTES, HEADER_BYTES, masked_crc
-from gradtrend.ingest.reading import Reading, ReadOptions
-from tests.ingest.long_table import long_table
+from gradtrend.ingest.reading import Reading
+from tests.ingest.readings import long_table, read_one
+from tests.places import RUNS
 
-FIXTURES = Path(__file__).parents[4] / "fixtures" / "runs"
-EVENT_FILES = sorted(FIXTURES.rglob("events.out.tfevents.*"))
-SMALL = FIXTURES / "tensorboard" / "tensorboardx"
+EVENT_FILES = sorted(RUNS.rglob("events.out.tfevents.*"))
+SMALL = RUNS / "tensorboard" / "tensorboardx"
 VERSION = Event(wall_time=1.5, file_version="brain.Event:2")
 
 
@@ -40,11 +40,6 @@ def framed(payload: bytes) -> bytes:
 def write_events(path: Path, events: list[Event]) -> Path:
     path.write_bytes(b"".join(framed(event.SerializeToString()) for event in events))
     return path
-
-
-def read_one(path: Path) -> Reading:
-    (reading,) = tensorboard.read(path, ReadOptions())
-    return reading
 
 
 Row = tuple[str, int, str, float]  # tag, step, repr of the value, wall time
@@ -91,7 +86,7 @@ def simple(tag: str, value: float) -> Summary.Value:
 
 @pytest.mark.parametrize("path", EVENT_FILES, ids=lambda path: path.parent.name)
 def test_equals_tbparse_on_real_files(path: Path) -> None:
-    reading = read_one(path)
+    reading = read_one(tensorboard.read, path)
     assert sorted(rows_of(reading)) == sorted(rows_by_tbparse(path))
     assert reading.skipped_count == 0
     assert reading.started is not None
@@ -112,8 +107,8 @@ def test_fixtures_hold_every_kind_of_writer() -> None:
     ],
 )
 def test_all_points_with_nan_and_inf_in_order(folder: str, metric: str, digits: int) -> None:
-    (path,) = (FIXTURES / "tensorboard" / folder).iterdir()
-    reading = read_one(path)
+    (path,) = (RUNS / "tensorboard" / folder).iterdir()
+    reading = read_one(tensorboard.read, path)
     norm = long_table(reading).filter(pl.col("metric") == metric)
     assert norm["step"].to_list() == list(range(40))
     assert norm["value"][38] == math.inf
@@ -149,7 +144,7 @@ def events(draw: st.DrawFn) -> Event:
 @given(st.lists(events(), max_size=30))
 def test_equals_protobuf_on_generated_files(tmp_path_factory: pytest.TempPathFactory, drawn: list[Event]) -> None:
     path = write_events(tmp_path_factory.mktemp("tb") / "events.out.tfevents.1", [VERSION, *drawn])
-    reading = read_one(path)
+    reading = read_one(tensorboard.read, path)
     assert rows_of(reading) == by_tag(rows_of_events(drawn))
     assert reading.started == 1.5
     assert reading.skipped_count == 0
@@ -166,7 +161,7 @@ def test_equals_tbparse_on_generated_files(
         for step, (tag, value) in enumerate(drawn)
     ]
     write_events(path, [VERSION, *events])
-    assert sorted(rows_of(read_one(path))) == sorted(rows_by_tbparse(path))
+    assert sorted(rows_of(read_one(tensorboard.read, path))) == sorted(rows_by_tbparse(path))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +186,7 @@ def test_tensor_types(tmp_path: Path, dtype: str, value: float, digits: int, as_
         enum = tensor.dtype
         tensor = TensorProto(dtype=enum, tensor_shape=TensorShapeProto(), tensor_content=array.tobytes())
     event = Event(wall_time=1.0, step=4, summary=Summary(value=[Summary.Value(tag="x", tensor=tensor)]))
-    reading = read_one(write_events(tmp_path / "events.out.tfevents.1", [VERSION, event, event]))
+    reading = read_one(tensorboard.read, write_events(tmp_path / "events.out.tfevents.1", [VERSION, event, event]))
     assert long_table(reading)["value"].to_list() == [float(array)] * 2
     assert reading.digits == digits
 
@@ -205,7 +200,8 @@ def test_bfloat16(tmp_path: Path, in_content: bool) -> None:
     else:
         tensor.half_val.append(bits)
     event = Event(wall_time=1.0, step=4, summary=Summary(value=[Summary.Value(tag="x", tensor=tensor)]))
-    assert long_table(read_one(write_events(tmp_path / "e.tfevents", [VERSION, event])))["value"].to_list() == [-2.5]
+    path = write_events(tmp_path / "e.tfevents", [VERSION, event])
+    assert long_table(read_one(tensorboard.read, path))["value"].to_list() == [-2.5]
 
 
 def test_tensors_that_are_no_scalars_are_left_out(tmp_path: Path) -> None:
@@ -219,7 +215,7 @@ def test_tensors_that_are_no_scalars_are_left_out(tmp_path: Path) -> None:
     ]
     later = Event(wall_time=3.0, step=1, summary=Summary(value=[Summary.Value(tag="histogram", tensor=one)]))
     first = Event(wall_time=2.0, step=0, summary=Summary(value=values))
-    reading = read_one(write_events(tmp_path / "e.tfevents", [VERSION, first, later]))
+    reading = read_one(tensorboard.read, write_events(tmp_path / "e.tfevents", [VERSION, first, later]))
     assert long_table(reading)["metric"].to_list() == ["loss"]
 
 
@@ -247,7 +243,7 @@ def test_cut_at_every_byte_keeps_the_prefix(tmp_path: Path) -> None:
     path = tmp_path / "events.out.tfevents.1"
     for cut in range(len(data)):
         path.write_bytes(data[:cut])
-        reading = read_one(path)
+        reading = read_one(tensorboard.read, path)
         complete = max(index for index, end in enumerate(ends) if end <= cut)
         assert rows_of(reading) == by_tag(whole[: max(0, complete - 1)])
         if cut in ends:
@@ -265,7 +261,7 @@ def test_a_flipped_byte_anywhere_loses_one_record_and_is_reported(tmp_path: Path
     path = tmp_path / "events.out.tfevents.1"
     for place in range(len(data)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 0x5A]) + data[place + 1 :])
-        reading = read_one(path)
+        reading = read_one(tensorboard.read, path)
         hit = max(index for index, end in enumerate(ends) if end <= place)
         lost = [] if hit == 0 else [whole[hit - 1]]
         assert rows_of(reading) == by_tag(row for row in whole if row not in lost)
@@ -285,7 +281,7 @@ def test_no_damage_raises_anything_but_input_error(
     path = tmp_path_factory.mktemp("tb") / "events.out.tfevents.1"
     path.write_bytes(content)
     try:
-        reading = read_one(path)
+        reading = read_one(tensorboard.read, path)
     except InputError:
         return
     assert reading.skipped_count >= 0
@@ -297,13 +293,13 @@ def test_sound_records_that_are_no_events(tmp_path_factory: pytest.TempPathFacto
     path = tmp_path_factory.mktemp("tb") / "events.out.tfevents.1"
     good = Event(wall_time=2.0, step=3, summary=Summary(value=[simple("loss", 1.0)])).SerializeToString()
     path.write_bytes(b"".join(framed(payload) for payload in [*payloads, *payloads, good]))
-    assert rows_of(read_one(path))[-1] == ("loss", 3, "1.0", 2.0)
+    assert rows_of(read_one(tensorboard.read, path))[-1] == ("loss", 3, "1.0", 2.0)
 
 
 def test_zeros_behind_the_end_are_reported_and_the_rest_is_used(tmp_path: Path) -> None:
     path = tmp_path / "events.out.tfevents.1"
     path.write_bytes(small_file() + bytes(4096))
-    reading = read_one(path)
+    reading = read_one(tensorboard.read, path)
     assert long_table(reading).height == 80
     assert [piece.offset for piece in reading.skipped] == [len(small_file())]
 
@@ -311,17 +307,17 @@ def test_zeros_behind_the_end_are_reported_and_the_rest_is_used(tmp_path: Path) 
 def test_empty_and_header_only_files_hold_nothing(tmp_path: Path) -> None:
     path = tmp_path / "events.out.tfevents.1"
     path.write_bytes(b"")
-    assert long_table(read_one(path)).height == 0
+    assert long_table(read_one(tensorboard.read, path)).height == 0
     write_events(path, [VERSION])
-    assert long_table(read_one(path)).height == 0
-    assert read_one(path).started == 1.5
+    assert long_table(read_one(tensorboard.read, path)).height == 0
+    assert read_one(tensorboard.read, path).started == 1.5
 
 
 def test_garbage_named_like_an_event_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "events.out.tfevents.1"
     path.write_bytes(np.random.default_rng(0).bytes(5000))
     with pytest.raises(InputError, match="no readable TensorBoard record"):
-        read_one(path)
+        read_one(tensorboard.read, path)
 
 
 def test_a_folder_named_like_an_event_file_cannot_be_read(tmp_path: Path) -> None:
@@ -329,7 +325,7 @@ def test_a_folder_named_like_an_event_file_cannot_be_read(tmp_path: Path) -> Non
     folder.mkdir()
     assert not tensorboard.claims(folder, b"")
     with pytest.raises(InputError, match="cannot read"):
-        read_one(folder)
+        read_one(tensorboard.read, folder)
 
 
 def test_claims_by_content_then_by_name(tmp_path: Path) -> None:
@@ -345,7 +341,7 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "events.out.tfevents.1"
     path.write_bytes(small_file())
     before = path.stat().st_mtime_ns
-    read_one(path)
+    read_one(tensorboard.read, path)
     assert path.read_bytes() == small_file()
     assert path.stat().st_mtime_ns == before
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
@@ -355,5 +351,5 @@ def test_many_tags_and_step_widths_come_back_in_file_order(tmp_path: Path) -> No
     rng = np.random.default_rng(5)
     rows = [(f"layer{rng.integers(30)}", int(rng.integers(0, 2**21)), float(rng.integers(1000))) for _ in range(3000)]
     events = [Event(wall_time=9.0, step=step, summary=Summary(value=[simple(tag, x)])) for tag, step, x in rows]
-    reading = read_one(write_events(tmp_path / "events.out.tfevents.1", [VERSION, *events]))
+    reading = read_one(tensorboard.read, write_events(tmp_path / "events.out.tfevents.1", [VERSION, *events]))
     assert rows_of(reading) == by_tag((tag, step, repr(value), 9.0) for tag, step, value in rows)

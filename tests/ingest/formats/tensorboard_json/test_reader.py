@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.tensorboard_json import reader as tb_json
 from gradtrend.ingest.reading import ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
 
 NUMBERS = st.floats(width=32) | st.sampled_from([math.nan, math.inf])
 

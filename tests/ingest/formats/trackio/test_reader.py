@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.trackio import reader as trackio_store
 from gradtrend.ingest.reading import Reading, ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
+from tests.places import RUNS
 
-REAL = Path(__file__).parents[4] / "fixtures" / "runs" / "trackio" / "two_runs" / "trackio" / "toy.db"
+REAL = RUNS / "trackio" / "two_runs" / "trackio" / "toy.db"
 NUMBERS = st.floats(width=64) | st.sampled_from([math.nan, math.inf, -math.inf])
 
 

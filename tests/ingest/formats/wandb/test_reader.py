@@ -19,10 +19,11 @@ from gradtrend.ingest.files.protobuf import fields
 from gradtrend.ingest.formats.wandb import reader as wandb_run
 from gradtrend.ingest.formats.wandb.records import records
 from gradtrend.ingest.reading import Reading, ReadOptions
-from tests.ingest.long_table import long_table
+from tests.ingest.readings import long_table
+from tests.places import RUNS
 
-RUNS = Path(__file__).parents[4] / "fixtures" / "runs" / "wandb"
-FILES = sorted(RUNS.rglob("*.wandb"))
+OFFLINE = RUNS / "wandb"
+FILES = sorted(OFFLINE.rglob("*.wandb"))
 BLOCK = 32 * 1024
 
 

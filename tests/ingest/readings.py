@@ -1,12 +1,23 @@
-"""A reading as one table, for tests that look at rows."""
+"""What a reader gives, for tests: the one reading of a path, and a reading as one table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
 import polars as pl
 
-from gradtrend.ingest.reading import POINTS_SCHEMA, Reading
+from gradtrend.ingest.reading import POINTS_SCHEMA, Reading, ReadOptions
 
 SCHEMA = pl.Schema({"metric": pl.String, **POINTS_SCHEMA})
+
+Read = Callable[[Path, ReadOptions], Sequence[Reading]]
+
+
+def read_one(read: Read, path: Path, run_id: str | None = None) -> Reading:
+    """The one reading that a path holds."""
+    (reading,) = read(path, ReadOptions(run_id))
+    return reading
 
 
 def long_table(reading: Reading) -> pl.DataFrame:
