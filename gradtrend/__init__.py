@@ -1,24 +1,29 @@
 """A linter for training runs.
 
-`analyze(path)` judges one run and returns a `RunReport`; importing this package loads nothing heavy.
+`analyze(path)` judges one run and returns a `RunReport`; `replay(path)` replays captured steps. Importing this package
+loads nothing heavy.
 """
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gradtrend.errors import ConfigError, GradtrendError, InputError, MissingPackageError
 from gradtrend.model.finding import Finding
 from gradtrend.model.report import NonFinite, RunReport, SeriesReport
 from gradtrend.model.words import Severity, Trend, Verdict
-from gradtrend.replay import ReplayOptions  # loaded before `replay` below takes the name of that package
+from gradtrend.replay import ReplayOptions
+from gradtrend.version import __version__
 
 if TYPE_CHECKING:
     from gradtrend.model.replay import Outcome, Replay, ReplayCause
-from gradtrend.version import __version__
+    from gradtrend.replay import native
 
 __all__ = [
     "ConfigError",
@@ -99,14 +104,36 @@ def analyze(
     return runs[0]
 
 
-def replay(
-    path: str | PathLike[str], *, device: str = "auto", precision: str | None = None, trust: bool = False
-) -> tuple[Replay, ...]:
-    """Replay the captured steps at `path`: a run folder or one capture; one result a capture.
+if TYPE_CHECKING:
 
-    Without `trust` nothing of the file is imported or run, and the captures are inspected only. A capture that cannot
-    be run has the outcome `cannot-run`. Raises `InputError` where there is no capture.
-    """
-    from gradtrend.pipeline.replay import replay_path
+    class _Native(ModuleType):  # a type checker takes `replay` below for all of the package: no module can be called
+        save_capture = staticmethod(native.save_capture)
+        snapshot_random_states = staticmethod(native.snapshot_random_states)
 
-    return replay_path(fspath(path), ReplayOptions(device, precision, trust))
+
+class _ReplayPackage(ModuleType):
+    """The package `gradtrend.replay`, which can be called: `gradtrend.replay(path)`."""
+
+    if TYPE_CHECKING:
+        native: _Native
+
+    def __call__(
+        self, path: str | PathLike[str], *, device: str = "auto", precision: str | None = None, trust: bool = False
+    ) -> tuple[Replay, ...]:
+        """Replay the captured steps at `path`: a run folder or one capture; one result a capture.
+
+        `device` is auto, cpu, cuda, cuda:1 ...; `precision` one of `gradtrend.model.replay.PRECISIONS`, by itself as
+        captured. Without `trust` nothing of the file is imported or run, and the captures are inspected only. A
+        capture that cannot be run has the outcome `cannot-run`. Raises `InputError` where there is no capture.
+        """
+        from gradtrend.pipeline.replay import replay_path
+
+        return replay_path(fspath(path), ReplayOptions(device, precision, trust))
+
+
+_package = sys.modules["gradtrend.replay"]
+_package.__class__ = _ReplayPackage
+# Of a package, `help` shows its own text and not how it is called.
+_package.__doc__ = f"gradtrend.replay{inspect.signature(_package.__call__)}\n\n{inspect.getdoc(_package.__call__)}"
+if TYPE_CHECKING:
+    replay: _ReplayPackage

@@ -1,12 +1,43 @@
 from __future__ import annotations
 
+import os
+import pydoc
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import gradtrend
-from tests.places import LIGHTLY
+from tests.places import CAPTURES, LIGHTLY
+
+CAPTURE = CAPTURES / "lightly_train"
+REPLAY_BOTH_WAYS = f"""
+import gradtrend
+import gradtrend.replay.native
+from gradtrend import replay
+from gradtrend.replay.native import save_capture
+
+results: tuple[gradtrend.Replay, ...] = gradtrend.replay({str(CAPTURE)!r}, device="cpu")
+assert results == replay({str(CAPTURE)!r})
+assert gradtrend.replay.native.save_capture is save_capture
+save_capture("path", nonsense=1)
+"""
+MYPY = """
+[mypy]
+strict = true
+[mypy-torch.*,numpy.*,polars.*]
+follow_imports = skip
+"""
+
+
+def python(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A process of its own that finds this gradtrend."""
+    environment = os.environ | {"PYTHONPATH": str(Path(gradtrend.__file__).parents[1])}
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_one_run_gives_its_report() -> None:
@@ -34,6 +65,26 @@ def test_several_runs_are_refused_and_named(tmp_path: Path) -> None:
 def test_a_wrong_rule_name_is_a_config_error() -> None:
     with pytest.raises(gradtrend.ConfigError, match="nonsense"):
         gradtrend.analyze(LIGHTLY / "exploding_lr_nan", select=["nonsense"])
+
+
+def test_replay_is_a_function_and_a_package(tmp_path: Path) -> None:
+    done = python("-c", REPLAY_BOTH_WAYS, folder=tmp_path)
+    assert done.stderr.splitlines()[-1].startswith("TypeError: save_capture() got an unexpected keyword")
+
+
+def test_a_type_checker_takes_replay_for_both(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(f"{REPLAY_BOTH_WAYS}\ngradtrend.replay.native.save_capture(3)\nreplay(3)\n")
+    (tmp_path / "mypy.ini").write_text(MYPY)
+    done = python("-m", "mypy", "program.py", folder=tmp_path)
+    refused = {line.split(":")[1] for line in done.stdout.splitlines() if "error:" in line}
+    assert refused == {"10", "12", "13"}, done.stdout  # the last line of the program, and the two added
+
+
+def test_help_says_how_replay_is_called() -> None:
+    text = pydoc.plain(pydoc.render_doc(gradtrend.replay))
+    assert "gradtrend.replay(path: " in text
+    assert "Replay the captured steps at `path`" in text
+    assert "native" in text
 
 
 def test_everything_public_is_there() -> None:
