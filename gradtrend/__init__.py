@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from types import ModuleType
@@ -75,10 +76,13 @@ def analyze(
     beginnings (`GT5`) and names, and filter the findings, not the verdict.
 
     A run that was read but tells too little has the verdict `undetermined`. Raises `InputError` where no run or more
-    than one is found, or it cannot be read; `ConfigError` for a wrong option or rule file.
+    than one is found, or it cannot be read; `MissingPackageError`, one of these, where that takes a package that is not
+    installed; `ConfigError` for a wrong option or rule file; `RuntimeError` for a bug, with the error that it is as its
+    cause.
     """
-    from gradtrend.pipeline.analyze import analyze_path
+    from gradtrend.pipeline.analyze import analyze_run
     from gradtrend.pipeline.runs import AnalyzeOptions
+    from gradtrend.pipeline.selection import split_list
 
     options = AnalyzeOptions(
         metric=metric,
@@ -87,21 +91,23 @@ def analyze(
         source=source,
         run_id=run_id,
         rules_dir=None if rules_dir is None else Path(rules_dir),
-        select=tuple(select.split(",") if isinstance(select, str) else select),
-        ignore=tuple(ignore.split(",") if isinstance(ignore, str) else ignore),
+        select=split_list([select] if isinstance(select, str) else select),
+        ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
     )
-    runs, failures = analyze_path(fspath(path), options)
-    for failure in failures:
-        if failure.bug:
-            raise RuntimeError(f"{failure.path}: {failure.message}\n{failure.bug}")
-        message = failure.message.removeprefix(f"{failure.path}: ")
-        raise InputError(f"{failure.path}: {message}", failure.hint)
-    if not runs:
-        raise InputError(f"{fspath(path)}: no run found")
-    if len(runs) > 1:
-        names = ", ".join(run.run for run in runs[:3]) + (" ..." if len(runs) > 3 else "")
-        raise InputError(f"{fspath(path)}: holds {len(runs)} runs", f"Analyze one of them: {names}")
-    return runs[0]
+    with _bugs_named(fspath(path)):
+        return analyze_run(fspath(path), options)
+
+
+@contextmanager
+def _bugs_named(path: str) -> Iterator[None]:
+    """Tell a bug in gradtrend from what a caller can mend: it is raised as a `RuntimeError` that says so."""
+    try:
+        yield
+    except GradtrendError:
+        raise
+    except Exception as error:
+        what = f"{path}: internal error: {type(error).__name__}: {error}"
+        raise RuntimeError(f"{what}\nThis is a bug in gradtrend; please report it with its traceback.") from error
 
 
 if TYPE_CHECKING:
@@ -124,11 +130,13 @@ class _ReplayPackage(ModuleType):
 
         `device` is auto, cpu, cuda, cuda:1 ...; `precision` one of `gradtrend.model.replay.PRECISIONS`, by itself as
         captured. Without `trust` nothing of the file is imported or run, and the captures are inspected only. A
-        capture that cannot be run has the outcome `cannot-run`. Raises `InputError` where there is no capture.
+        capture that cannot be run has the outcome `cannot-run`. Raises `InputError` where there is no capture, and as
+        `analyze` for a bug.
         """
         from gradtrend.pipeline.replay import replay_path
 
-        return replay_path(fspath(path), ReplayOptions(device, precision, trust))
+        with _bugs_named(fspath(path)):
+            return replay_path(fspath(path), ReplayOptions(device, precision, trust))
 
 
 _package = sys.modules["gradtrend.replay"]

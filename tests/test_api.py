@@ -4,7 +4,7 @@ import os
 import pydoc
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -65,6 +65,34 @@ def test_several_runs_are_refused_and_named(tmp_path: Path) -> None:
 def test_a_wrong_rule_name_is_a_config_error() -> None:
     with pytest.raises(gradtrend.ConfigError, match="nonsense"):
         gradtrend.analyze(LIGHTLY / "exploding_lr_nan", select=["nonsense"])
+
+
+def test_an_error_keeps_its_class_and_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(gradtrend.MissingPackageError, match="mlflow") as caught:
+        gradtrend.analyze("http://127.0.0.1:9")
+    assert caught.value.hint == "pip install 'gradtrend[mlflow]'"
+
+
+@pytest.mark.parametrize("call", [gradtrend.analyze, gradtrend.replay])
+def test_a_bug_is_raised_with_its_cause(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[[Path], object], tmp_path: Path
+) -> None:
+    bug = ZeroDivisionError("by zero")
+    for module in ("analyze", "replay"):
+        monkeypatch.setattr(f"gradtrend.pipeline.{module}.load_rules", lambda folder: raised(bug))
+    with pytest.raises(RuntimeError, match="ZeroDivisionError: by zero") as caught:
+        call(tmp_path)
+    assert caught.value.__cause__ is bug
+
+
+def raised(error: Exception) -> None:
+    raise error
+
+
+def test_lists_of_rules_are_taken_as_on_the_command_line() -> None:
+    report = gradtrend.analyze(LIGHTLY / "exploding_lr_nan", select="GT101, GT2", ignore="nan-collapse")
+    assert [finding.rule for finding in report.findings] == ["GT101"]
 
 
 def test_replay_is_a_function_and_a_package(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from gradtrend.ingest import name_metric
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline.runs import AnalyzeOptions, each_log, found_runs
+from gradtrend.pipeline.failures import each_log, found_runs
+from gradtrend.pipeline.runs import AnalyzeOptions
 
 
 def read_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
