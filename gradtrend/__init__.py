@@ -15,46 +15,102 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gradtrend.errors import ConfigError, GradtrendError, InputError, MissingPackageError
-from gradtrend.model.finding import Finding
-from gradtrend.model.report import NonFinite, RunReport, SeriesReport
-from gradtrend.model.words import Severity, Trend, Verdict
+from gradtrend.errors import (
+    ConfigError,
+    EmptyLogError,
+    GradtrendError,
+    InputError,
+    MissingPackageError,
+    ReplayError,
+)
+from gradtrend.model.capture import Capture, Frame, OverflowReport
+from gradtrend.model.finding import Evidence, Finding
+from gradtrend.model.report import Checks, NonFinite, RunReport, SeriesReport, SkippedRule
+from gradtrend.model.runlog import Settings, Skipped, Source
+from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
 from gradtrend.replay import ReplayOptions
 from gradtrend.version import __version__
 
 if TYPE_CHECKING:
-    from gradtrend.model.replay import Outcome, Replay, ReplayCause
+    from gradtrend.model.replay import (
+        Blame,
+        Field,
+        Inspection,
+        LayerGradient,
+        Magnitude,
+        ModuleFrame,
+        Origin,
+        Outcome,
+        Repeats,
+        Replay,
+        ReplayCause,
+        Sample,
+        Swap,
+        SweepRow,
+        TensorHealth,
+    )
     from gradtrend.replay import native
 
 __all__ = [
+    "Blame",
+    "Capture",
+    "Cause",
+    "Checks",
     "ConfigError",
+    "EmptyLogError",
+    "Evidence",
+    "Field",
     "Finding",
+    "Frame",
     "GradtrendError",
     "InputError",
+    "Inspection",
+    "LayerGradient",
+    "Magnitude",
     "MissingPackageError",
+    "ModuleFrame",
     "NonFinite",
+    "Order",
+    "Origin",
     "Outcome",
+    "OverflowReport",
+    "Repeats",
     "Replay",
     "ReplayCause",
+    "ReplayError",
+    "Role",
     "RunReport",
+    "Sample",
     "SeriesReport",
+    "Settings",
     "Severity",
+    "Skipped",
+    "SkippedRule",
+    "Source",
+    "Swap",
+    "SweepRow",
+    "TensorHealth",
     "Trend",
     "Verdict",
     "__version__",
     "analyze",
     "replay",
 ]
-_REPLAY_TYPES = frozenset({"Outcome", "Replay", "ReplayCause"})
 
 
-def __getattr__(name: str) -> Any:
-    """The types of a replay, which few programs need, when they are first asked for."""
-    if name not in _REPLAY_TYPES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gradtrend.model import replay as types
+if not TYPE_CHECKING:  # where every misspelt name would be of any type
 
-    return getattr(types, name)
+    def __getattr__(name: str) -> Any:
+        """The types of a replay, which few programs need, when they are first asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from gradtrend.model import replay as types
+
+        return getattr(types, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def analyze(

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import pydoc
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
 import gradtrend
+from gradtrend import errors
 from tests.places import CAPTURES, LIGHTLY
 
 CAPTURE = CAPTURES / "lightly_train"
@@ -118,6 +121,40 @@ def test_help_says_how_replay_is_called() -> None:
 def test_everything_public_is_there() -> None:
     for name in gradtrend.__all__:
         assert hasattr(gradtrend, name)
+    assert set(gradtrend.__all__) <= set(dir(gradtrend))
+    assert gradtrend.__all__ == sorted(gradtrend.__all__)
+
+
+def test_all_types_that_a_report_or_a_replay_holds_are_public() -> None:
+    for kind in types_in(gradtrend.RunReport) | types_in(gradtrend.Replay):
+        assert getattr(gradtrend, kind.__name__) is kind
+
+
+def test_all_errors_are_public() -> None:
+    for name, value in vars(errors).items():
+        if isinstance(value, type):
+            assert getattr(gradtrend, name) is value
+
+
+def types_in(kind: type, known: frozenset[type] = frozenset()) -> frozenset[type]:
+    """The project's own types that a dataclass holds, itself included."""
+    if kind in known or not kind.__module__.startswith("gradtrend."):
+        return known
+    known |= {kind}
+    public = {name: getattr(gradtrend, name) for name in gradtrend.__all__}
+    pending = list(get_type_hints(kind, localns=public).values()) if dataclasses.is_dataclass(kind) else []
+    while pending:
+        hint = pending.pop()
+        pending += get_args(hint)
+        if isinstance(hint, type):
+            known = types_in(hint, known)
+    return known
+
+
+def test_what_a_report_holds_is_found() -> None:
+    assert {"Evidence", "Skipped", "Frame", "Magnitude", "Role"} <= {
+        kind.__name__ for kind in types_in(gradtrend.RunReport)
+    }
 
 
 def _rows() -> Iterator[str]:
