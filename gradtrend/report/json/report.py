@@ -6,12 +6,11 @@ import json
 from importlib import resources
 
 from gradtrend.model.capture import Capture
-from gradtrend.model.finding import Finding
+from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.report import SCHEMA_VERSION, Failure, Report, RunReport, SeriesReport
 from gradtrend.report.json.replay import replay_to_dict
 from gradtrend.report.json.source import source_to_dict
 from gradtrend.report.json.strict import Json, strict_json
-from gradtrend.report.wording.order import by_weight
 from gradtrend.report.wording.style import Style
 from gradtrend.version import __version__
 

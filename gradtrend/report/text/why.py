@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gradtrend.model.finding import Finding
+from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.report import RunReport
 from gradtrend.model.words import Severity
 from gradtrend.report.text.lines import _MAX_NAMED, listed, wrapped
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.nonfinite import nonfinite_text
 from gradtrend.report.wording.numbers import number, plural, share, steps
-from gradtrend.report.wording.order import by_weight
 from gradtrend.report.wording.style import Style
 
 # One screen: what does not fit is counted, and stands in the JSON report.
