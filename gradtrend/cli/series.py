@@ -26,14 +26,14 @@ from gradtrend.report.text.series import log_text
 def series(path: str, format_: str, debug: bool, **given: Any) -> int:
     """List the sources of a run, every metric with its role, points and steps, and what was skipped."""
     from gradtrend.pipeline.runs import AnalyzeOptions
-    from gradtrend.pipeline.series import explain_role, read_path
+    from gradtrend.pipeline.series import logged_series, read_path
 
     logs, failures = read_path(path, AnalyzeOptions(**given))
     if format_ == "json":
-        emit(strict_json({"runs": [log_to_dict(log, explain_role) for log in logs]}))
+        emit(strict_json({"runs": [log_to_dict(log, logged_series(log)) for log in logs]}))
     else:
         style = stdout_style()
-        emit("\n".join(log_text(log, explain_role, style) for log in logs))
+        emit("\n".join(log_text(log, logged_series(log), style) for log in logs))
     for failure in failures:
         complain(f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint))
         if failure.bug and debug:
