@@ -167,6 +167,11 @@ class Origin:
     type_max: float | None = None
     where: str | None = None
 
+    @property
+    def exceeds_range(self) -> bool:
+        """Whether the operator's exact result is finite, and beyond the largest number of its type."""
+        return self.needs is not None and self.type_max is not None and self.needs > self.type_max
+
 
 @dataclass(frozen=True, slots=True)
 class ModuleFrame:

@@ -5,15 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from gradtrend.model.replay import (
-    Blame,
-    Inspection,
-    ModuleFrame,
-    Origin,
-    Repeats,
-    Swap,
-    SweepRow,
-)
+from gradtrend.model.replay import Blame, Inspection, ModuleFrame, Origin, Repeats, Swap, SweepRow
 from gradtrend.replay.run.step import StepResult
 
 # A replay of the same step gives the logged norm to the last digits that were logged (4 in most consoles); other

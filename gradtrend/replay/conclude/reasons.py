@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gradtrend.model.replay import Blame, Origin, Outcome, ReplayCause, Sample
+from gradtrend.replay.subject.precision import DEFAULT_LOSS_SCALE
 
 if TYPE_CHECKING:
     from gradtrend.replay.conclude.facts import Facts
@@ -60,7 +61,7 @@ def _swept(facts: Facts) -> Iterator[str]:
     if not facts.known:
         yield f"At which precision the run was trained is not known; {facts.precision} is the first that fails."
     if facts.precision == "float16-scaled" and facts.scale_assumed:
-        yield "The loss scale in use was not captured; 65536, where torch starts, was assumed."
+        yield f"The loss scale in use was not captured; {DEFAULT_LOSS_SCALE:.0f}, where torch starts, was assumed."
 
 
 def _started(facts: Facts) -> Iterator[str]:
@@ -72,7 +73,7 @@ def _started(facts: Facts) -> Iterator[str]:
     if origin.source != "operator":
         named = f" {origin.source_name}" if origin.source_name else ""
         yield f"The value was there before: {origin.source}{named}."
-    elif origin.needs is not None and origin.type_max is not None and origin.needs > origin.type_max:
+    elif origin.exceeds_range:
         yield f"The exact result is {origin.needs:.3g}, beyond {origin.dtype}'s largest number {origin.type_max:.5g}."
 
 
