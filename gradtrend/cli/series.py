@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gradtrend.cli.exit_codes import Exit
+from gradtrend.cli.exit_codes import Policy, exit_code
 from gradtrend.cli.output import complain, emit, stdout_style, tell
 from gradtrend.report import escape, failure_message
 from gradtrend.report.json.series import log_to_dict
@@ -38,6 +38,4 @@ def series(path: str, format_: str, debug: bool, **given: Any) -> int:
         complain(f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint))
         if failure.bug and debug:
             tell(failure.bug)
-    if any(failure.bug for failure in failures):
-        return Exit.BUG
-    return Exit.NOT_JUDGED if failures else Exit.OK
+    return exit_code((), failures, Policy())

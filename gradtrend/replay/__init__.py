@@ -65,13 +65,12 @@ def with_findings(replay: Replay, rules: Sequence[Rule]) -> Replay:
 def _untrusted(inspection: Inspection) -> Replay:
     from gradtrend.model.replay import Outcome, Replay
 
-    suspicious = bool(inspection.bad_parameters or inspection.nonfinite)
     why = ["Nothing was run."]
     if inspection.nonfinite:
         first = inspection.nonfinite[0]
         more = f" and {len(inspection.nonfinite) - 1} more" if len(inspection.nonfinite) > 1 else ""
         why.append(f"Already non-finite in the file: {first.role} {first.name}{more}.")
-    if not suspicious:
+    if not inspection.looks_bad:
         why.append("The capture names no bad parameter, and its inputs and state are finite.")
     return Replay(inspection, Outcome.INSPECTED, why=tuple(why), hint=NEEDS_TRUST)
 

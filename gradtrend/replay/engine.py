@@ -88,12 +88,6 @@ def _backend_as_captured(contents: CaptureContents) -> Any:
         torch.use_deterministic_algorithms(deterministic)
 
 
-def expects_bad(contents: CaptureContents) -> bool:
-    """Whether the capture says that something was non-finite."""
-    recorded = [value for value in (contents.gradient_norm, contents.loss) if value is not None]
-    return bool(contents.summary.bad_parameters) or any(not math.isfinite(value) for value in recorded)
-
-
 @dataclass(slots=True)
 class _Study:
     contents: CaptureContents
@@ -107,10 +101,9 @@ class _Study:
         row = next(row for row in rows if row.precision == precision)
         if row.finite is None:
             raise ReplayError(f"running the step in {precision} failed: {row.problem}", _RUN_HINT)
-        repeats, first = sweep.repeat(self.subject, precision, expects_bad(self.contents) or row.finite is False)
+        repeats, first = sweep.repeat(self.subject, precision, self.inspection.expects_bad or row.finite is False)
         facts = Facts(
             inspection=self.inspection,
-            expects_bad=expects_bad(self.contents),
             logged_norm=self.contents.gradient_norm,
             precision=precision,
             known=self.known is not None,

@@ -18,7 +18,6 @@ class Facts:
     """Everything that was seen of one capture. `precision` is what was replayed; `known` whether the run's own."""
 
     inspection: Inspection
-    expects_bad: bool
     logged_norm: float | None
     precision: str
     known: bool

@@ -17,7 +17,7 @@ _SHOWN_SAMPLES = 3
 def reasons(facts: Facts, outcome: Outcome, cause: ReplayCause | None) -> tuple[str, ...]:
     """The sentences for this outcome, the deciding one first."""
     parts = [_repeated(facts, outcome)]
-    if cause is ReplayCause.EXPLOSION or (outcome is Outcome.NOT_REPRODUCED and not facts.expects_bad):
+    if cause is ReplayCause.EXPLOSION or (outcome is Outcome.NOT_REPRODUCED and not facts.inspection.expects_bad):
         parts.append(_norms(facts))
     if facts.repeats.failures:
         parts += _started(facts)
@@ -134,6 +134,6 @@ def _elsewhere(facts: Facts) -> Iterator[str]:
     failed = [row.precision for row in facts.rows if row.finite is None]
     if failed:
         yield f"It could not be run in {', '.join(failed)}."
-    if facts.expects_bad:
+    if facts.inspection.expects_bad:
         count = len(facts.inspection.bad_parameters)
         yield f"The capture names {count} bad parameters: another rank, other code or versions, or hardware made them."

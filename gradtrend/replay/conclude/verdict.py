@@ -42,7 +42,7 @@ def _outcome(facts: Facts) -> Outcome:
         return Outcome.FLAKY
     if repeats.failures:
         return Outcome.CONFIRMED
-    explodes = not facts.expects_bad and facts.norm_matches
+    explodes = not facts.inspection.expects_bad and facts.norm_matches
     return Outcome.CONFIRMED if explodes else Outcome.NOT_REPRODUCED
 
 
