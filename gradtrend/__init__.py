@@ -22,6 +22,7 @@ from gradtrend.errors import (
     InputError,
     MissingPackageError,
     ReplayError,
+    UnguardedScriptError,
 )
 from gradtrend.model.capture import Capture, Frame, OverflowReport
 from gradtrend.model.finding import Evidence, Finding
@@ -91,6 +92,7 @@ __all__ = [
     "SweepRow",
     "TensorHealth",
     "Trend",
+    "UnguardedScriptError",
     "Verdict",
     "__version__",
     "analyze",
