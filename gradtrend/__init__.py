@@ -127,7 +127,7 @@ def analyze(
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
 ) -> RunReport:
-    """Judge the one run at `path`: a run folder, a log file, an MLflow store or a tracking URI.
+    """The judgement of the one run at `path`: a run folder, a log file, an MLflow store or a tracking URI.
 
     `metric`, `loss` and `lr` name the series where gradtrend would not find them; `source` names the format to read;
     `run_id` picks a run of a store; `rules_dir` adds or overrides rules; `select` and `ignore` take rule ids, their
@@ -184,7 +184,7 @@ class _ReplayPackage(ModuleType):
     def __call__(
         self, path: str | PathLike[str], *, device: str = "auto", precision: str | None = None, trust: bool = False
     ) -> tuple[Replay, ...]:
-        """Replay the captured steps at `path`: a run folder or one capture; one result a capture.
+        """The replays of the captured steps at `path`, a run folder or one capture: one result a capture.
 
         `device` is auto, cpu, cuda, cuda:1 ...; `precision` one of `gradtrend.model.replay.PRECISIONS`, by itself as
         captured. Without `trust` nothing of the file is imported or run, and the captures are inspected only. A

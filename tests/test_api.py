@@ -114,7 +114,7 @@ def test_a_type_checker_takes_replay_for_both(tmp_path: Path) -> None:
 def test_help_says_how_replay_is_called() -> None:
     text = pydoc.plain(pydoc.render_doc(gradtrend.replay))
     assert "gradtrend.replay(path: " in text
-    assert "Replay the captured steps at `path`" in text
+    assert "The replays of the captured steps at `path`" in text
     assert "native" in text
 
 

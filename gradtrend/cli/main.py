@@ -53,7 +53,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
 }
 
 
-class Program(click.Group):
+class _Program(click.Group):
     """The group of commands, with gradtrend's exit codes in place of click's."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -134,7 +134,7 @@ def _bug(error: Exception, debug: bool) -> Exit:
     return Exit.BUG
 
 
-main = Program(
+main = _Program(
     "gradtrend",
     params=[],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

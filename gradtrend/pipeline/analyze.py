@@ -19,8 +19,8 @@ from gradtrend.pipeline.runs import AnalyzeOptions, check_source, logs_of, runs_
 from gradtrend.pipeline.selection import rule_ids, without
 
 # Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
-SECONDS_A_RUN = 0.008
-BYTES_A_SECOND = 50e6
+_SECONDS_A_RUN = 0.008
+_BYTES_A_SECOND = 50e6
 _SHOWN_RUNS = 3  # named where one run was wanted and several were found
 
 
@@ -35,7 +35,7 @@ class _Plan:
 
 
 def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
-    """Judge the one run at `path`.
+    """The judgement of the one run at `path`.
 
     Raises `InputError` where there is none, or more than one, or it cannot be read; `ConfigError` as `analyze_paths`.
     """
@@ -51,14 +51,14 @@ def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
 
 
 def analyze_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    """Judge the run, or the runs, at `path`; as `analyze_paths`."""
+    """The judgements of the run, or the runs, at `path`; as `analyze_paths`."""
     return analyze_paths((path,), options)
 
 
 def analyze_paths(
     paths: Sequence[str], options: AnalyzeOptions, processes: int = 1
 ) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    """Judge the runs at each path, many of them on several processes. A run that fails loses none of the others.
+    """The judgements of the runs at each path, of many on several processes. A run that fails loses none of the others.
 
     Raises `ConfigError` for rule files that cannot be used, and for rules or a source that do not exist.
     """
@@ -102,4 +102,4 @@ def _seconds(run: RunFiles) -> float:
         size = sum(log.path.stat().st_size for log in run.logs)
     except OSError:  # gone, or an address
         size = 0
-    return SECONDS_A_RUN + size / BYTES_A_SECOND
+    return _SECONDS_A_RUN + size / _BYTES_A_SECOND

@@ -20,14 +20,14 @@ _R = TypeVar("_R")
 
 # A new process has loaded what it needs after about half a second of its core: with this much to do two are faster.
 LEAST_SECONDS = 1.5
-MOST_PROCESSES = 16  # each takes 100 MB, and one disk feeds them all
+_MOST_PROCESSES = 16  # each takes 100 MB, and one disk feeds them all
 _GUARD = "Put what the script does under `if __name__ == '__main__':`."
 
 
 def available_processes() -> int:
     """How many cores this process may use, up to a limit."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
-    return min(MOST_PROCESSES, len(affinity(0)) if affinity else os.cpu_count() or 1)
+    return min(_MOST_PROCESSES, len(affinity(0)) if affinity else os.cpu_count() or 1)
 
 
 def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, processes: int) -> list[_R]:
@@ -48,7 +48,7 @@ def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, proc
 
 
 def _start(work: Callable[[_T], _R], items: Sequence[_T]) -> Connection | None:
-    """Start a process that does a share; its results, or the end of the stream, will come through the connection.
+    """A connection to a new process that does a share: its results, or the end of the stream, will come through it.
 
     None where this process may have no more processes or files.
     """

@@ -19,7 +19,7 @@ from gradtrend.replay import ReplayOptions, replay_captures, unreadable, with_fi
 
 
 def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None) -> tuple[Replay, ...]:
-    """Replay every capture at `path`: a capture, a run folder, or a folder of runs.
+    """The replays of all captures at `path`: a capture, a run folder, or a folder of runs.
 
     Raises `InputError` where there is none, `ConfigError` for rule files that cannot be used.
     """

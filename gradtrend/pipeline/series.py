@@ -16,7 +16,7 @@ from gradtrend.pipeline.runs import AnalyzeOptions
 
 
 def read_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
-    """Read the run, or the runs, at `path` without judging."""
+    """The run, or the runs, at `path` as read, without judgement."""
     outcomes = [each_log(job, options, lambda log: log) for job in found_runs(path, options)]
     return tuple(log for found, _ in outcomes for log in found), tuple(f for _, failed in outcomes for f in failed)
 

@@ -103,13 +103,13 @@ def _blamed(blame: Blame | None) -> Iterator[str]:
         yield f"Microbatch {numbers} fails alone."
     if blame.samples:
         cured = "without it the step is finite" if blame.cured else "without it the step still fails"
-        names = ", ".join(sample_name(sample) for sample in blame.samples[:_SHOWN_SAMPLES])
+        names = ", ".join(_sample_name(sample) for sample in blame.samples[:_SHOWN_SAMPLES])
         yield f"Sample {names} of {blame.batch_size} makes it fail; {cured}."
     if blame.note:
         yield f"{blame.note[0].upper()}{blame.note[1:]}."
 
 
-def sample_name(sample: Sample) -> str:
+def _sample_name(sample: Sample) -> str:
     """`3 (img_0030.png)`."""
     return f"{sample.index} ({sample.identity})" if sample.identity else str(sample.index)
 
