@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from gradtrend.cli.exit_codes import Policy, exit_code
-from gradtrend.cli.output import complain, emit, stdout_style, tell
-from gradtrend.report import escape, failure_message
+from gradtrend.cli.output import complain_of, emit, stdout_style, tell
 from gradtrend.report.json.series import log_to_dict
 from gradtrend.report.json.strict import strict_json
 from gradtrend.report.text.series import log_text
@@ -35,7 +34,7 @@ def series(path: str, format_: str, debug: bool, **given: Any) -> int:
         style = stdout_style()
         emit("\n".join(log_text(log, logged_series(log), style) for log in logs))
     for failure in failures:
-        complain(f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint))
+        complain_of(failure)
         if failure.bug and debug:
             tell(failure.bug)
     return exit_code((), failures, Policy())
