@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from gradtrend.model.runlog import RunLog
-from gradtrend.model.series import LoggedSeries
 from gradtrend.report.json.source import source_to_dict
 from gradtrend.report.json.strict import Json
+
+if TYPE_CHECKING:  # the help of all commands loads this file
+    from gradtrend.model.series import LoggedSeries
 
 
 def log_to_dict(log: RunLog, series: Sequence[LoggedSeries]) -> Json:

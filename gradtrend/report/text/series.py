@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gradtrend.model.runlog import RunLog
-from gradtrend.model.series import LoggedSeries
 from gradtrend.model.words import Role
 from gradtrend.report.text.lines import listed, wrapped
 from gradtrend.report.text.report import source_lines
 from gradtrend.report.wording.escape import escape, shorten
 from gradtrend.report.wording.numbers import steps
 from gradtrend.report.wording.style import Style
+
+if TYPE_CHECKING:  # the help of all commands loads this file
+    from gradtrend.model.series import LoggedSeries
 
 _NAME = 40  # columns for a metric's name
 _LOOKS_LIKE = ("grad", "norm")
