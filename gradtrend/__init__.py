@@ -1,54 +1,118 @@
 """A linter for training runs.
 
-`analyze(path)` judges one run and returns a `RunReport`; importing this package loads nothing heavy.
+`analyze(path)` judges one run and returns a `RunReport`; `replay(path)` replays captured steps. Importing this package
+loads nothing heavy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gradtrend.errors import ConfigError, GradtrendError, InputError, MissingPackageError
-from gradtrend.model.finding import Finding
-from gradtrend.model.report import NonFinite, RunReport, SeriesReport
-from gradtrend.model.words import Severity, Trend, Verdict
-from gradtrend.replay import ReplayOptions  # loaded before `replay` below takes the name of that package
-
-if TYPE_CHECKING:
-    from gradtrend.model.replay import Outcome, Replay, ReplayCause
+from gradtrend.errors import (
+    ConfigError,
+    EmptyLogError,
+    GradtrendError,
+    InputError,
+    MissingPackageError,
+    ReplayError,
+    UnguardedScriptError,
+)
+from gradtrend.model.capture import Capture, Frame, OverflowReport
+from gradtrend.model.finding import Evidence, Finding
+from gradtrend.model.report import Checks, NonFinite, RunReport, SeriesReport, SkippedRule
+from gradtrend.model.runlog import Settings, Skipped, Source
+from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
+from gradtrend.replay import ReplayOptions
 from gradtrend.version import __version__
 
+if TYPE_CHECKING:
+    from gradtrend.model.replay import (
+        Blame,
+        Field,
+        Inspection,
+        LayerGradient,
+        Magnitude,
+        ModuleFrame,
+        Origin,
+        Outcome,
+        Repeats,
+        Replay,
+        ReplayCause,
+        Sample,
+        Swap,
+        SweepRow,
+        TensorHealth,
+    )
+    from gradtrend.replay import native
+
 __all__ = [
+    "Blame",
+    "Capture",
+    "Cause",
+    "Checks",
     "ConfigError",
+    "EmptyLogError",
+    "Evidence",
+    "Field",
     "Finding",
+    "Frame",
     "GradtrendError",
     "InputError",
+    "Inspection",
+    "LayerGradient",
+    "Magnitude",
     "MissingPackageError",
+    "ModuleFrame",
     "NonFinite",
+    "Order",
+    "Origin",
     "Outcome",
+    "OverflowReport",
+    "Repeats",
     "Replay",
     "ReplayCause",
+    "ReplayError",
+    "Role",
     "RunReport",
+    "Sample",
     "SeriesReport",
+    "Settings",
     "Severity",
+    "Skipped",
+    "SkippedRule",
+    "Source",
+    "Swap",
+    "SweepRow",
+    "TensorHealth",
     "Trend",
+    "UnguardedScriptError",
     "Verdict",
     "__version__",
     "analyze",
     "replay",
 ]
-_REPLAY_TYPES = frozenset({"Outcome", "Replay", "ReplayCause"})
 
 
-def __getattr__(name: str) -> Any:
-    """The types of a replay, which few programs need, when they are first asked for."""
-    if name not in _REPLAY_TYPES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gradtrend.model import replay as types
+if not TYPE_CHECKING:  # where every misspelt name would be of any type
 
-    return getattr(types, name)
+    def __getattr__(name: str) -> Any:
+        """The types of a replay, which few programs need, when they are first asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from gradtrend.model import replay as types
+
+        return getattr(types, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def analyze(
@@ -63,17 +127,20 @@ def analyze(
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
 ) -> RunReport:
-    """Judge the one run at `path`: a run folder, a log file, an MLflow store or a tracking URI.
+    """The judgement of the one run at `path`: a run folder, a log file, an MLflow store or a tracking URI.
 
     `metric`, `loss` and `lr` name the series where gradtrend would not find them; `source` names the format to read;
     `run_id` picks a run of a store; `rules_dir` adds or overrides rules; `select` and `ignore` take rule ids, their
     beginnings (`GT5`) and names, and filter the findings, not the verdict.
 
     A run that was read but tells too little has the verdict `undetermined`. Raises `InputError` where no run or more
-    than one is found, or it cannot be read; `ConfigError` for a wrong option or rule file.
+    than one is found, or it cannot be read; `MissingPackageError`, one of these, where that takes a package that is not
+    installed; `ConfigError` for a wrong option or rule file; `RuntimeError` for a bug, with the error that it is as its
+    cause.
     """
-    from gradtrend.pipeline.analyze import analyze_path
+    from gradtrend.pipeline.analyze import analyze_run
     from gradtrend.pipeline.runs import AnalyzeOptions
+    from gradtrend.pipeline.selection import split_list
 
     options = AnalyzeOptions(
         metric=metric,
@@ -82,31 +149,57 @@ def analyze(
         source=source,
         run_id=run_id,
         rules_dir=None if rules_dir is None else Path(rules_dir),
-        select=tuple(select.split(",") if isinstance(select, str) else select),
-        ignore=tuple(ignore.split(",") if isinstance(ignore, str) else ignore),
+        select=split_list([select] if isinstance(select, str) else select),
+        ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
     )
-    runs, failures = analyze_path(fspath(path), options)
-    for failure in failures:
-        if failure.bug:
-            raise RuntimeError(f"{failure.path}: {failure.message}\n{failure.bug}")
-        message = failure.message.removeprefix(f"{failure.path}: ")
-        raise InputError(f"{failure.path}: {message}", failure.hint)
-    if not runs:
-        raise InputError(f"{fspath(path)}: no run found")
-    if len(runs) > 1:
-        names = ", ".join(run.run for run in runs[:3]) + (" ..." if len(runs) > 3 else "")
-        raise InputError(f"{fspath(path)}: holds {len(runs)} runs", f"Analyze one of them: {names}")
-    return runs[0]
+    with _bugs_named(fspath(path)):
+        return analyze_run(fspath(path), options)
 
 
-def replay(
-    path: str | PathLike[str], *, device: str = "auto", precision: str | None = None, trust: bool = False
-) -> tuple[Replay, ...]:
-    """Replay the captured steps at `path`: a run folder or one capture; one result a capture.
+@contextmanager
+def _bugs_named(path: str) -> Iterator[None]:
+    """Tell a bug in gradtrend from what a caller can mend: it is raised as a `RuntimeError` that says so."""
+    try:
+        yield
+    except GradtrendError:
+        raise
+    except Exception as error:
+        what = f"{path}: internal error: {type(error).__name__}: {error}"
+        raise RuntimeError(f"{what}\nThis is a bug in gradtrend; please report it with its traceback.") from error
 
-    Without `trust` nothing of the file is imported or run, and the captures are inspected only. A capture that cannot
-    be run has the outcome `cannot-run`. Raises `InputError` where there is no capture.
-    """
-    from gradtrend.pipeline.replay import replay_path
 
-    return replay_path(fspath(path), ReplayOptions(device, precision, trust))
+if TYPE_CHECKING:
+
+    class _Native(ModuleType):  # a type checker takes `replay` below for all of the package: no module can be called
+        save_capture = staticmethod(native.save_capture)
+        snapshot_random_states = staticmethod(native.snapshot_random_states)
+
+
+class _ReplayPackage(ModuleType):
+    """The package `gradtrend.replay`, which can be called: `gradtrend.replay(path)`."""
+
+    if TYPE_CHECKING:
+        native: _Native
+
+    def __call__(
+        self, path: str | PathLike[str], *, device: str = "auto", precision: str | None = None, trust: bool = False
+    ) -> tuple[Replay, ...]:
+        """The replays of the captured steps at `path`, a run folder or one capture: one result a capture.
+
+        `device` is auto, cpu, cuda, cuda:1 ...; `precision` one of `gradtrend.model.replay.PRECISIONS`, by itself as
+        captured. Without `trust` nothing of the file is imported or run, and the captures are inspected only. A
+        capture that cannot be run has the outcome `cannot-run`. Raises `InputError` where there is no capture, and as
+        `analyze` for a bug.
+        """
+        from gradtrend.pipeline.replay import replay_path
+
+        with _bugs_named(fspath(path)):
+            return replay_path(fspath(path), ReplayOptions(device, precision, trust))
+
+
+_package = sys.modules["gradtrend.replay"]
+_package.__class__ = _ReplayPackage
+# Of a package, `help` shows its own text and not how it is called.
+_package.__doc__ = f"gradtrend.replay{inspect.signature(_package.__call__)}\n\n{inspect.getdoc(_package.__call__)}"
+if TYPE_CHECKING:
+    replay: _ReplayPackage

@@ -28,3 +28,7 @@ class MissingPackageError(InputError):
 
 class ReplayError(GradtrendError):
     """A capture that cannot be replayed, and why (exit code 3)."""
+
+
+class UnguardedScriptError(GradtrendError):
+    """A script without `__main__` guard was begun again by a process that it had started, and must not go on there."""

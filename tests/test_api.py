@@ -1,12 +1,46 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+import os
+import pydoc
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
 import gradtrend
-from tests.places import LIGHTLY
+from gradtrend import errors
+from tests.places import CAPTURES, LIGHTLY
+
+CAPTURE = CAPTURES / "lightly_train"
+REPLAY_BOTH_WAYS = f"""
+import gradtrend
+import gradtrend.replay.native
+from gradtrend import replay
+from gradtrend.replay.native import save_capture
+
+results: tuple[gradtrend.Replay, ...] = gradtrend.replay({str(CAPTURE)!r}, device="cpu")
+assert results == replay({str(CAPTURE)!r})
+assert gradtrend.replay.native.save_capture is save_capture
+save_capture("path", nonsense=1)
+"""
+MYPY = """
+[mypy]
+strict = true
+[mypy-torch.*,numpy.*,polars.*]
+follow_imports = skip
+"""
+
+
+def python(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A process of its own that finds this gradtrend."""
+    environment = os.environ | {"PYTHONPATH": str(Path(gradtrend.__file__).parents[1])}
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_one_run_gives_its_report() -> None:
@@ -36,9 +70,91 @@ def test_a_wrong_rule_name_is_a_config_error() -> None:
         gradtrend.analyze(LIGHTLY / "exploding_lr_nan", select=["nonsense"])
 
 
+def test_an_error_keeps_its_class_and_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(gradtrend.MissingPackageError, match="mlflow") as caught:
+        gradtrend.analyze("http://127.0.0.1:9")
+    assert caught.value.hint == "pip install 'gradtrend[mlflow]'"
+
+
+@pytest.mark.parametrize("call", [gradtrend.analyze, gradtrend.replay])
+def test_a_bug_is_raised_with_its_cause(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[[Path], object], tmp_path: Path
+) -> None:
+    bug = ZeroDivisionError("by zero")
+    for module in ("analyze", "replay"):
+        monkeypatch.setattr(f"gradtrend.pipeline.{module}.load_rules", lambda folder: raised(bug))
+    with pytest.raises(RuntimeError, match="ZeroDivisionError: by zero") as caught:
+        call(tmp_path)
+    assert caught.value.__cause__ is bug
+
+
+def raised(error: Exception) -> None:
+    raise error
+
+
+def test_lists_of_rules_are_taken_as_on_the_command_line() -> None:
+    report = gradtrend.analyze(LIGHTLY / "exploding_lr_nan", select="GT101, GT2", ignore="nan-collapse")
+    assert [finding.rule for finding in report.findings] == ["GT101"]
+
+
+def test_replay_is_a_function_and_a_package(tmp_path: Path) -> None:
+    done = python("-c", REPLAY_BOTH_WAYS, folder=tmp_path)
+    assert done.stderr.splitlines()[-1].startswith("TypeError: save_capture() got an unexpected keyword")
+
+
+def test_a_type_checker_takes_replay_for_both(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(f"{REPLAY_BOTH_WAYS}\ngradtrend.replay.native.save_capture(3)\nreplay(3)\n")
+    (tmp_path / "mypy.ini").write_text(MYPY)
+    done = python("-m", "mypy", "program.py", folder=tmp_path)
+    refused = {line.split(":")[1] for line in done.stdout.splitlines() if "error:" in line}
+    assert refused == {"10", "12", "13"}, done.stdout  # the last line of the program, and the two added
+
+
+def test_help_says_how_replay_is_called() -> None:
+    text = pydoc.plain(pydoc.render_doc(gradtrend.replay))
+    assert "gradtrend.replay(path: " in text
+    assert "The replays of the captured steps at `path`" in text
+    assert "native" in text
+
+
 def test_everything_public_is_there() -> None:
     for name in gradtrend.__all__:
         assert hasattr(gradtrend, name)
+    assert set(gradtrend.__all__) <= set(dir(gradtrend))
+    assert gradtrend.__all__ == sorted(gradtrend.__all__)
+
+
+def test_all_types_that_a_report_or_a_replay_holds_are_public() -> None:
+    for kind in types_in(gradtrend.RunReport) | types_in(gradtrend.Replay):
+        assert getattr(gradtrend, kind.__name__) is kind
+
+
+def test_all_errors_are_public() -> None:
+    for name, value in vars(errors).items():
+        if isinstance(value, type):
+            assert getattr(gradtrend, name) is value
+
+
+def types_in(kind: type, known: frozenset[type] = frozenset()) -> frozenset[type]:
+    """The project's own types that a dataclass holds, itself included."""
+    if kind in known or not kind.__module__.startswith("gradtrend."):
+        return known
+    known |= {kind}
+    public = {name: getattr(gradtrend, name) for name in gradtrend.__all__}
+    pending = list(get_type_hints(kind, localns=public).values()) if dataclasses.is_dataclass(kind) else []
+    while pending:
+        hint = pending.pop()
+        pending += get_args(hint)
+        if isinstance(hint, type):
+            known = types_in(hint, known)
+    return known
+
+
+def test_what_a_report_holds_is_found() -> None:
+    assert {"Evidence", "Skipped", "Frame", "Magnitude", "Role"} <= {
+        kind.__name__ for kind in types_in(gradtrend.RunReport)
+    }
 
 
 def _rows() -> Iterator[str]:

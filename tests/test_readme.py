@@ -13,6 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from gradtrend.cli import main
+from gradtrend.cli.exit_codes import Exit, replay_exit_code
+from gradtrend.cli.main import COMMANDS
+from gradtrend.model.replay import Inspection, Outcome, Replay
 from tests.places import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,6 +40,11 @@ def gradtrend_calls() -> list[list[str]]:
     words = [shlex.split(found[1], comments=True) for found in calls if found]
     ends = [min((call.index(mark) for mark in "|>" if mark in call), default=len(call)) for call in words]
     return [call[:end] for call, end in zip(words, ends, strict=True)]
+
+
+def options_of(command: str) -> set[str]:
+    """The long options that a command's `--help` lists."""
+    return set(re.findall(r"--[a-z][a-z-]*", CliRunner().invoke(main, [command, "--help"]).output))
 
 
 def test_two_commands_set_it_up() -> None:
@@ -70,11 +78,30 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert lines[1].startswith("GT101 error ")
 
 
-def test_the_exit_codes_are_those_of_the_program() -> None:
-    from gradtrend.cli.exit_codes import Exit
+def test_every_option_that_it_names_is_in_a_help() -> None:
+    known = {option for command in COMMANDS for option in options_of(command)}
+    ours = "\n".join(line for line in README.splitlines() if "python -m " not in line)  # the tests have options too
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", ours))
+    assert named
+    assert named <= known
 
+
+@pytest.mark.parametrize(("command", "codes"), [("analyze", list(Exit)), ("replay", list(Exit)[:-1])])
+def test_the_exit_codes_in_a_help_are_those_of_the_program(command: str, codes: list[Exit]) -> None:
+    text = CliRunner().invoke(main, [command, "--help"]).output.split("Exit codes:\n")[1]
+    assert [int(code) for code in re.findall(r"^ +(\d+)  ", text, re.MULTILINE)] == codes
+
+
+def test_the_exit_codes_are_those_of_the_program() -> None:
     listed = re.findall(r"^\| (\d+) \| ", README, re.MULTILINE)
     assert [int(code) for code in listed] == list(Exit)
+
+
+def test_the_exit_codes_of_replays_are_those_of_the_program() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \|.*\| (\d)[^|]*\|$", README, re.MULTILINE)
+    listed = {Outcome(name): int(code) for name, code in rows}
+    seen = Inspection("capture", "gradtrend", 1, 0, "model", bad_parameters=("weight",))
+    assert listed == {outcome: replay_exit_code([Replay(seen, outcome)]) for outcome in Outcome}
 
 
 if __name__ == "__main__":  # writes the present output into README

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from gradtrend.cli.exit_codes import Policy, blamed_only, exit_code, parse_fail_on
-from gradtrend.cli.output import check_writable, complain, emit, stdout_style, tell, write_whole
+from gradtrend.cli.output import check_writable, complain_of, emit, stdout_style, tell, write_whole
 from gradtrend.model.report import Report
 from gradtrend.pipeline.selection import split_list
-from gradtrend.report import REPORTERS, Style, escape, failure_message
+from gradtrend.report import REPORTERS, Style
 
 _EPILOG = """\b
 Exit codes:
@@ -86,8 +86,6 @@ def _tell_failures(report: Report, format_: str, output: Path | None, debug: boo
     """Failures on standard error too, unless standard output has just shown them to a person."""
     for failure in report.failures:
         if output or format_ != "text":
-            complain(
-                f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint)
-            )
+            complain_of(failure)
         if failure.bug and debug:
             tell(failure.bug)

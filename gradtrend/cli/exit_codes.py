@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from gradtrend.errors import ConfigError
 from gradtrend.model.finding import Finding
@@ -12,6 +13,9 @@ from gradtrend.model.report import Failure, Report, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.pipeline.selection import near, rule_ids, split_list
+
+if TYPE_CHECKING:
+    from gradtrend.model.replay import Replay
 
 _NEVER = "never"
 
@@ -76,6 +80,17 @@ def exit_code(runs: Sequence[RunReport], failures: Sequence[Failure], policy: Po
         return Exit.FOUND
     blamed = failures and not policy.allow_undetermined
     return Exit.NOT_JUDGED if blamed or any(policy.blames(run) for run in runs) else Exit.OK
+
+
+def replay_exit_code(replays: Sequence[Replay]) -> Exit:
+    """The exit code of `gradtrend replay`: a bad step before one that nothing is known of, over all captures."""
+    from gradtrend.model.replay import Outcome  # which judging logs does without
+
+    outcomes = {replay.outcome for replay in replays}
+    if outcomes & {Outcome.CONFIRMED, Outcome.FLAKY}:
+        return Exit.FOUND
+    needs_trust = any(replay.outcome is Outcome.INSPECTED and replay.inspection.looks_bad for replay in replays)
+    return Exit.NOT_JUDGED if needs_trust or Outcome.CANNOT_RUN in outcomes else Exit.OK
 
 
 def blamed_only(report: Report, policy: Policy) -> Report:

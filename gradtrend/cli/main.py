@@ -14,7 +14,7 @@ import click
 
 from gradtrend.cli.exit_codes import Exit
 from gradtrend.cli.output import complain, tell
-from gradtrend.errors import ConfigError, GradtrendError
+from gradtrend.errors import ConfigError, GradtrendError, UnguardedScriptError
 from gradtrend.report import escape
 from gradtrend.version import __version__
 
@@ -53,7 +53,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
 }
 
 
-class Program(click.Group):
+class _Program(click.Group):
     """The group of commands, with gradtrend's exit codes in place of click's."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -91,24 +91,42 @@ class Program(click.Group):
         except click.Abort:
             return Exit.INTERRUPTED
         except click.ClickException as error:
-            with StringIO() as text:
-                error.show(text)
-                tell(text.getvalue().rstrip("\n"))
-            return Exit.USAGE
+            return _usage(error)
+        except UnguardedScriptError:  # the process that started this one reports
+            return Exit.OK
         except GradtrendError as error:
-            lines = "\n".join(map(escape, error.message.split("\n")))
-            complain(lines, error.hint and escape(error.hint))
-            return Exit.USAGE if isinstance(error, ConfigError) else Exit.NOT_JUDGED
+            return _refusal(error)
         except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                return Exit.OK  # `--help | head`
-            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EBADF):  # `--help > /dev/full`
-                complain(f"standard output cannot be written ({error.strerror})")
-                return Exit.USAGE
-            return _bug(error, "--debug" in words)
+            code = _without_output(error)
+            return _bug(error, "--debug" in words) if code is None else code
 
 
-def _bug(error: Exception, debug: bool) -> int:
+def _usage(error: click.ClickException) -> Exit:
+    with StringIO() as text:
+        error.show(text)
+        tell(text.getvalue().rstrip("\n"))
+    return Exit.USAGE
+
+
+def _refusal(error: GradtrendError) -> Exit:
+    lines = "\n".join(map(escape, error.message.split("\n")))
+    complain(lines, error.hint and escape(error.hint))
+    return Exit.USAGE if isinstance(error, ConfigError) else Exit.NOT_JUDGED
+
+
+def _without_output(error: Exception) -> Exit | None:
+    """The exit code where click itself could not print, None for any other error."""
+    if not isinstance(error, OSError):
+        return None
+    if error.errno == errno.EPIPE:  # `--help | head`
+        return Exit.OK
+    if error.errno in (errno.ENOSPC, errno.EBADF):  # `--help > /dev/full`
+        complain(f"standard output cannot be written ({error.strerror})")
+        return Exit.USAGE
+    return None
+
+
+def _bug(error: Exception, debug: bool) -> Exit:
     if debug:
         tell("".join(traceback.format_exception(error)).rstrip("\n"))
     hint = None if debug else "Run again with --debug for the traceback."
@@ -116,7 +134,7 @@ def _bug(error: Exception, debug: bool) -> int:
     return Exit.BUG
 
 
-main = Program(
+main = _Program(
     "gradtrend",
     params=[],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

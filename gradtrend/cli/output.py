@@ -13,7 +13,8 @@ from typing import TextIO
 import click
 
 from gradtrend.errors import ConfigError
-from gradtrend.report import Style
+from gradtrend.model.report import Failure
+from gradtrend.report import Style, escape, failure_message
 
 _PIPE_WIDTH = 88  # where no terminal says otherwise; fits CI logs and mails
 _MIN_WIDTH, _MAX_WIDTH = 60, 100  # narrower breaks the curves, wider is hard to read
@@ -56,6 +57,11 @@ def emit(text: str) -> None:
 def complain(message: str, hint: str | None = None) -> None:
     """One line on standard error, and the hint on the next."""
     tell(f"gradtrend: {message}" + (f"\n  {hint}" if hint else ""))
+
+
+def complain_of(failure: Failure) -> None:
+    """The failure of one path, as `complain`."""
+    complain(f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint))
 
 
 def tell(text: str) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from gradtrend.cli.exit_codes import Exit
+from gradtrend.cli.exit_codes import replay_exit_code
 from gradtrend.cli.output import check_writable, emit, stdout_style, write_whole
-from gradtrend.model.replay import PRECISIONS, Outcome, Replay, precision_of_setting
+from gradtrend.model.replay import PRECISIONS, precision_of_setting
 from gradtrend.replay import ReplayOptions
 from gradtrend.report import Style
 from gradtrend.report.json.replay import replays_to_dict
@@ -80,21 +78,3 @@ def _precision(given: str | None) -> str | None:
     if given is not None and named is None:
         raise click.BadParameter(f"{given!r} is none of {', '.join(PRECISIONS)}")
     return named
-
-
-def replay_exit_code(results: Sequence[Replay]) -> Exit:
-    """1 before 3 before 0, over all captures."""
-    outcomes = {result.outcome for result in results}
-    if outcomes & {Outcome.CONFIRMED, Outcome.FLAKY}:
-        return Exit.FOUND
-    if Outcome.CANNOT_RUN in outcomes or any(needs_trust(result) for result in results):
-        return Exit.NOT_JUDGED
-    return Exit.OK
-
-
-def needs_trust(result: Replay) -> bool:
-    """Whether a capture that was inspected only holds or names something bad, which only a run could judge."""
-    seen = result.inspection
-    recorded = [value for value in (seen.loss, seen.gradient_norm) if value is not None]
-    bad = seen.bad_parameters or seen.nonfinite or not all(map(math.isfinite, recorded))
-    return result.outcome is Outcome.INSPECTED and bool(bad)

@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from gradtrend.cli.exit_codes import Exit
-from gradtrend.cli.output import complain, emit, stdout_style, tell
-from gradtrend.report import escape, failure_message
+from gradtrend.cli.exit_codes import Policy, exit_code
+from gradtrend.cli.output import complain_of, emit, stdout_style, tell
 from gradtrend.report.json.series import log_to_dict
 from gradtrend.report.json.strict import strict_json
 from gradtrend.report.text.series import log_text
@@ -26,18 +25,16 @@ from gradtrend.report.text.series import log_text
 def series(path: str, format_: str, debug: bool, **given: Any) -> int:
     """List the sources of a run, every metric with its role, points and steps, and what was skipped."""
     from gradtrend.pipeline.runs import AnalyzeOptions
-    from gradtrend.pipeline.series import explain_role, read_path
+    from gradtrend.pipeline.series import logged_series, read_path
 
     logs, failures = read_path(path, AnalyzeOptions(**given))
     if format_ == "json":
-        emit(strict_json({"runs": [log_to_dict(log, explain_role) for log in logs]}))
+        emit(strict_json({"runs": [log_to_dict(log, logged_series(log)) for log in logs]}))
     else:
         style = stdout_style()
-        emit("\n".join(log_text(log, explain_role, style) for log in logs))
+        emit("\n".join(log_text(log, logged_series(log), style) for log in logs))
     for failure in failures:
-        complain(f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint))
+        complain_of(failure)
         if failure.bug and debug:
             tell(failure.bug)
-    if any(failure.bug for failure in failures):
-        return Exit.BUG
-    return Exit.NOT_JUDGED if failures else Exit.OK
+    return exit_code((), failures, Policy())

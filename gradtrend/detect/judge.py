@@ -14,7 +14,7 @@ from gradtrend.detect.rules.steps import steps_of
 from gradtrend.detect.rules.template import template_values
 from gradtrend.detect.summaries import summaries
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
-from gradtrend.model.finding import Evidence, Finding
+from gradtrend.model.finding import Evidence, Finding, by_weight
 from gradtrend.model.report import Checks, NonFinite, RunReport, SkippedRule
 from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.model.runlog import Note, RunLog
@@ -37,16 +37,12 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
         sources=log.sources,
         series=tuple(summaries(run, judged)),
         nonfinite=_nonfinite(run.nonfinite, judged),
-        findings=tuple(sorted(findings, key=_finding_order)),
+        findings=tuple(by_weight(findings)),
         checks=_checks(rules, evaluated),
         captures=log.captures,
         overflow_reports=log.overflow_reports,
         settings=log.settings,
     )
-
-
-def _finding_order(finding: Finding) -> tuple[int, str, int]:
-    return -finding.severity.rank, finding.rule, finding.first_step or 0
 
 
 def _curves(rule: Rule, run: RunCurves) -> list[Curve]:

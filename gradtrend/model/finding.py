@@ -1,14 +1,11 @@
-"""One rule that fired on a run, and what it rests on."""
+"""One rule that fired on a run, and what it rests on; the order in which findings are told."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gradtrend.model.words import Severity
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +32,13 @@ class Finding:
     last_step: int | None = None
     evidence: tuple[Evidence, ...] = ()
     actions: tuple[str, ...] = ()
+
+
+def by_weight(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings by severity, then rule (the trend before what follows from it), then first step (unknown steps last)."""
+    return sorted(findings, key=_weight)
+
+
+def _weight(finding: Finding) -> tuple[int, str, bool, int]:
+    first = finding.first_step
+    return -finding.severity.rank, finding.rule, first is None, first or 0

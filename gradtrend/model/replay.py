@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -102,6 +103,17 @@ class Inspection:
     notes: tuple[str, ...] = ()
     problem: str | None = None
 
+    @property
+    def expects_bad(self) -> bool:
+        """Whether the capture says that something was non-finite: it names parameters, or recorded such a value."""
+        recorded = [value for value in (self.gradient_norm, self.loss) if value is not None]
+        return bool(self.bad_parameters) or not all(map(math.isfinite, recorded))
+
+    @property
+    def looks_bad(self) -> bool:
+        """Whether it says so, or holds non-finite values: only a run could then call the step good."""
+        return self.expects_bad or bool(self.nonfinite)
+
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
@@ -166,6 +178,11 @@ class Origin:
     needs: float | None = None
     type_max: float | None = None
     where: str | None = None
+
+    @property
+    def exceeds_range(self) -> bool:
+        """Whether the operator's exact result is finite, and beyond the largest number of its type."""
+        return self.needs is not None and self.type_max is not None and self.needs > self.type_max
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,20 @@ from functools import partial
 
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
+from gradtrend.errors import InputError
 from gradtrend.ingest import RunFiles
 from gradtrend.model.report import Failure, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline import parallel
-from gradtrend.pipeline.runs import AnalyzeOptions, each_log, found_runs
+from gradtrend.pipeline.failures import each_log, found_runs
+from gradtrend.pipeline.runs import AnalyzeOptions, check_source, logs_of, runs_at
 from gradtrend.pipeline.selection import rule_ids, without
 
 # Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
-SECONDS_A_RUN = 0.008
-BYTES_A_SECOND = 50e6
+_SECONDS_A_RUN = 0.008
+_BYTES_A_SECOND = 50e6
+_SHOWN_RUNS = 3  # named where one run was wanted and several were found
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +34,35 @@ class _Plan:
     ignored: frozenset[str]
 
 
+def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
+    """The judgement of the one run at `path`.
+
+    Raises `InputError` where there is none, or more than one, or it cannot be read; `ConfigError` as `analyze_paths`.
+    """
+    plan = _plan(options)
+    check_source(options.source)
+    runs = runs_at(path, options)
+    logs = logs_of(runs[0], options) if len(runs) == 1 else ()
+    names = [log.run for log in logs] or [run.name for run in runs]
+    if len(names) > 1:
+        shown = ", ".join(names[:_SHOWN_RUNS]) + (" ..." if len(names) > _SHOWN_RUNS else "")
+        raise InputError(f"{path}: holds {len(names)} runs", f"Analyze one of them: {shown}")
+    return _report(plan, logs[0])
+
+
 def analyze_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    """Judge the run, or the runs, at `path`; as `analyze_paths`."""
+    """The judgements of the run, or the runs, at `path`; as `analyze_paths`."""
     return analyze_paths((path,), options)
 
 
 def analyze_paths(
     paths: Sequence[str], options: AnalyzeOptions, processes: int = 1
 ) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    """Judge the runs at each path, many of them on several processes. A run that fails loses none of the others.
+    """The judgements of the runs at each path, of many on several processes. A run that fails loses none of the others.
 
-    Raises ConfigError for rule files that cannot be used, and for rules or a source that do not exist.
+    Raises `ConfigError` for rule files that cannot be used, and for rules or a source that do not exist.
     """
-    rules = load_rules(options.rules_dir)
-    selected = rule_ids(options.select, rules, "--select")
-    plan = _Plan(options, rules, selected, rule_ids(options.ignore, rules, "--ignore"))
+    plan = _plan(options)
     jobs = [job for path in paths for job in found_runs(path, options)]
     runs = [job for job in jobs if isinstance(job, RunFiles)]
     seconds = sum(_seconds(run) for run in runs)
@@ -56,8 +73,18 @@ def analyze_paths(
     return reports, tuple(failure for _, failed in outcomes for failure in failed)
 
 
+def _plan(options: AnalyzeOptions) -> _Plan:
+    rules = load_rules(options.rules_dir)
+    selected = rule_ids(options.select, rules, "--select")
+    return _Plan(options, rules, selected, rule_ids(options.ignore, rules, "--ignore"))
+
+
 def _analyzed(plan: _Plan, job: RunFiles | Failure) -> tuple[list[RunReport], list[Failure]]:
-    return each_log(job, plan.options, lambda log: without(_judged(log, plan), plan.selected, plan.ignored))
+    return each_log(job, plan.options, partial(_report, plan))
+
+
+def _report(plan: _Plan, log: RunLog) -> RunReport:
+    return without(_judged(log, plan), plan.selected, plan.ignored)
 
 
 def _judged(log: RunLog, plan: _Plan) -> RunReport:
@@ -75,4 +102,4 @@ def _seconds(run: RunFiles) -> float:
         size = sum(log.path.stat().st_size for log in run.logs)
     except OSError:  # gone, or an address
         size = 0
-    return SECONDS_A_RUN + size / BYTES_A_SECOND
+    return _SECONDS_A_RUN + size / _BYTES_A_SECOND

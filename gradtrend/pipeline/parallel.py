@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from gradtrend.errors import UnguardedScriptError
+
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
@@ -18,13 +20,14 @@ _R = TypeVar("_R")
 
 # A new process has loaded what it needs after about half a second of its core: with this much to do two are faster.
 LEAST_SECONDS = 1.5
-MOST_PROCESSES = 16  # each takes 100 MB, and one disk feeds them all
+_MOST_PROCESSES = 16  # each takes 100 MB, and one disk feeds them all
+_GUARD = "Put what the script does under `if __name__ == '__main__':`."
 
 
 def available_processes() -> int:
     """How many cores this process may use, up to a limit."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
-    return min(MOST_PROCESSES, len(affinity(0)) if affinity else os.cpu_count() or 1)
+    return min(_MOST_PROCESSES, len(affinity(0)) if affinity else os.cpu_count() or 1)
 
 
 def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, processes: int) -> list[_R]:
@@ -32,6 +35,7 @@ def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, proc
 
     `work`, items and results must be picklable. This process takes a share itself, and that of any other that cannot be
     started or ends without results: killed by the system for its memory, or by an error, which is raised here.
+    Raises `UnguardedScriptError` in a process that was started and, for want of a guard, has come here by the script.
     """
     count = max(1, min(processes, len(items))) if seconds >= LEAST_SECONDS else 1
     own, *others = (items[first::count] for first in range(count))
@@ -44,7 +48,7 @@ def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, proc
 
 
 def _start(work: Callable[[_T], _R], items: Sequence[_T]) -> Connection | None:
-    """Start a process that does a share; its results, or the end of the stream, will come through the connection.
+    """A connection to a new process that does a share: its results, or the end of the stream, will come through it.
 
     None where this process may have no more processes or files.
     """
@@ -64,8 +68,8 @@ def _start(work: Callable[[_T], _R], items: Sequence[_T]) -> Connection | None:
         except (OSError, AssertionError):  # the second in a process that may not have others
             receiving.close()
             return None
-        except RuntimeError:  # a script without `__main__` guard, which such a process runs again
-            raise SystemExit from None
+        except RuntimeError as error:  # only in a process that is itself being started
+            raise UnguardedScriptError("a process that was started runs the script again", _GUARD) from error
     return receiving
 
 

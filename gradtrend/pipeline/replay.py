@@ -11,6 +11,7 @@ from gradtrend.ingest import settings_of
 from gradtrend.ingest.captures import find_captures, read_capture
 from gradtrend.model.capture import Capture
 from gradtrend.model.contents import CaptureContents
+from gradtrend.model.finding import by_weight
 from gradtrend.model.replay import Replay
 from gradtrend.model.report import Checks, RunReport
 from gradtrend.model.rule import REPLAY_NOTE, Rule
@@ -18,7 +19,7 @@ from gradtrend.replay import ReplayOptions, replay_captures, unreadable, with_fi
 
 
 def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None) -> tuple[Replay, ...]:
-    """Replay every capture at `path`: a capture, a run folder, or a folder of runs.
+    """The replays of all captures at `path`: a capture, a run folder, or a folder of runs.
 
     Raises `InputError` where there is none, `ConfigError` for rule files that cannot be used.
     """
@@ -54,12 +55,11 @@ def with_replays(report: RunReport, trust: bool, rules: tuple[Rule, ...]) -> Run
         tuple(sorted({*report.checks.ran, *ran})),
         tuple(skipped for skipped in report.checks.skipped if skipped.rule not in ran),
     )
-    ordered = sorted((*report.findings, *findings), key=lambda finding: -finding.severity.rank)
-    return replace(report, findings=tuple(ordered), replays=replays, checks=checks)
+    ordered = tuple(by_weight((*report.findings, *findings)))
+    return replace(report, findings=ordered, replays=replays, checks=checks)
 
 
 def _children(folder: Path) -> list[Path]:
-
     if not folder.is_dir() or find_captures(folder):
         return []
     return sorted(child for child in folder.iterdir() if child.is_dir())
@@ -69,7 +69,6 @@ def _replay_run(
     run: Path, captures: tuple[Capture, ...], options: ReplayOptions, rules: tuple[Rule, ...]
 ) -> tuple[Replay, ...]:
     """The replays of one run's captures, those of its ranks taken together, in the captures' order."""
-
     if options.setting is None:
         options = replace(options, setting=settings_of(_run_folder(run)).precision)
     read: list[tuple[str, CaptureContents]] = []

@@ -1,21 +1,13 @@
-"""A path -> the logs of its runs, with failures in place of exceptions."""
+"""A path -> the logs of its runs. What cannot be read is raised; `failures` puts values in its place."""
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
-from gradtrend.errors import ConfigError, GradtrendError
+from gradtrend.errors import ConfigError
 from gradtrend.ingest import ADAPTERS, Choice, ReadOptions, RunFiles, find_runs, load_runs
-from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
-
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,51 +26,22 @@ class AnalyzeOptions:
     trust: bool = False
 
 
-def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failure]:
-    """The runs at a path, or the one failure to find any."""
-    if options.source not in source_names():
+def check_source(source: str) -> None:
+    """Raise `ConfigError` for a format that there is not."""
+    if source not in source_names():
         known = ", ".join(source_names())
-        raise ConfigError(f"--source: no format {options.source!r}", f"Known: {known}.")
-    failures: list[Failure] = []
-    return _guarded(path, lambda: find_runs(path, options.source), failures) or failures
+        raise ConfigError(f"--source: no format {source!r}", f"Known: {known}.")
 
 
-def each_log(
-    job: RunFiles | Failure, options: AnalyzeOptions, use: Callable[[RunLog], _T]
-) -> tuple[list[_T], list[Failure]]:
-    """The use of each log of one run folder."""
-    if isinstance(job, Failure):
-        return [], [job]
-    results: list[_T] = []
-    failures: list[Failure] = []
-    choice, read_options = Choice(options.metric, options.loss, options.lr), ReadOptions(options.run_id)
-    for log in _guarded(job.name, lambda: load_runs(job, read_options, choice), failures) or ():
-        result = _guarded(log.run, partial(use, log), failures)
-        if result is not None:
-            results.append(result)
-    return results, failures
+def runs_at(path: str, options: AnalyzeOptions) -> tuple[RunFiles, ...]:
+    """The runs at a path, at least one. Raises `InputError` where there is none."""
+    return find_runs(path, options.source)
 
 
-def _guarded(name: str, work: Callable[[], _R], failures: list[Failure]) -> _R | None:
-    """The outcome of some work on one run, or None and a failure more: the other runs go on."""
-    try:
-        return work()
-    except ConfigError:
-        raise
-    except GradtrendError as error:
-        failures.append(Failure(name, error.message, error.hint))
-    except Exception as error:  # a bug: reported as one
-        failures.append(_bug(name, error))
-    return None
-
-
-def _bug(path: str, error: Exception) -> Failure:
-    return Failure(
-        path,
-        f"internal error: {type(error).__name__}: {error}",
-        "This is a bug in gradtrend; please report it with the output of --debug.",
-        bug=traceback.format_exc(),
-    )
+def logs_of(run: RunFiles, options: AnalyzeOptions) -> tuple[RunLog, ...]:
+    """What a run folder holds, at least one log. Raises `InputError` where it cannot be read."""
+    choice = Choice(options.metric, options.loss, options.lr)
+    return load_runs(run, ReadOptions(options.run_id), choice)
 
 
 def source_names() -> tuple[str, ...]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradtrend.errors import GradtrendError, MissingPackageError, ReplayError
+from gradtrend.errors import GradtrendError, MissingPackageError
 
 if TYPE_CHECKING:  # `import gradtrend` loads this file, and most calls replay nothing
     from gradtrend.model.contents import CaptureContents
     from gradtrend.model.replay import Inspection, Replay
     from gradtrend.model.rule import Rule
 
-NEEDS_TRUST = "Replaying imports and runs the model's code. If you trust this capture, run again with --trust."
+_NEEDS_TRUST = "Replaying imports and runs the model's code. If you trust this capture, run again with --trust."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ReplayOptions:
 
 
 def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: ReplayOptions) -> tuple[Replay, ...]:
-    """Replay the captures of one run (path to show, contents); those of several ranks are one event.
+    """The replays of one run's captures (path to show, contents); those of several ranks are one event.
 
     Without trust they are inspected only. What goes wrong with one stands in its own result.
     """
@@ -65,15 +65,14 @@ def with_findings(replay: Replay, rules: Sequence[Rule]) -> Replay:
 def _untrusted(inspection: Inspection) -> Replay:
     from gradtrend.model.replay import Outcome, Replay
 
-    suspicious = bool(inspection.bad_parameters or inspection.nonfinite)
     why = ["Nothing was run."]
     if inspection.nonfinite:
         first = inspection.nonfinite[0]
         more = f" and {len(inspection.nonfinite) - 1} more" if len(inspection.nonfinite) > 1 else ""
         why.append(f"Already non-finite in the file: {first.role} {first.name}{more}.")
-    if not suspicious:
+    if not inspection.looks_bad:
         why.append("The capture names no bad parameter, and its inputs and state are finite.")
-    return Replay(inspection, Outcome.INSPECTED, why=tuple(why), hint=NEEDS_TRUST)
+    return Replay(inspection, Outcome.INSPECTED, why=tuple(why), hint=_NEEDS_TRUST)
 
 
 def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOptions) -> Replay:
@@ -86,11 +85,11 @@ def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOp
             raise MissingPackageError("replaying needs torch", "pip install 'gradtrend[replay]'") from error
         return replay_step(contents, inspection, options.device, options.precision, options.setting)
     except GradtrendError as error:
-        return cannot_run(inspection, error)
+        return _cannot_run(inspection, error)
 
 
-def cannot_run(inspection: Inspection, error: GradtrendError | ReplayError) -> Replay:
+def _cannot_run(inspection: Inspection, error: GradtrendError) -> Replay:
     """The result where the step could not be run, and why."""
     from gradtrend.model.replay import Outcome, Replay
 
-    return replace(Replay(inspection, Outcome.CANNOT_RUN), why=(f"Cannot run: {error.message}.",), hint=error.hint)
+    return Replay(inspection, Outcome.CANNOT_RUN, why=(f"Cannot run: {error.message}.",), hint=error.hint)

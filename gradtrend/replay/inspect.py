@@ -37,7 +37,7 @@ def inspect_capture(contents: CaptureContents, shown: str) -> Inspection:
         gradient_norm=contents.gradient_norm,
         versions=tuple(sorted(contents.versions.items())),
         nonfinite=tuple(_nonfinite(contents)),
-        imports=needed_imports(contents),
+        imports=_needed_imports(contents),
         notes=tuple(_notes(contents)),
     )
 
@@ -50,7 +50,7 @@ def _notes(contents: CaptureContents) -> Iterator[str]:
         yield "Its random state was taken before the batch was loaded, and holds no python or numpy state."
 
 
-def needed_imports(contents: CaptureContents) -> tuple[str, ...]:
+def _needed_imports(contents: CaptureContents) -> tuple[str, ...]:
     """What a replay would import and call, by name: the model's recipe and every object its arguments hold."""
     names = dict.fromkeys([contents.recipe.path])
     for tree in (contents.recipe.keywords, contents.microbatches):
@@ -151,10 +151,10 @@ def _tensors(contents: CaptureContents) -> Iterator[tuple[str, str, TensorRef]]:
                 yield "input", f"microbatch {index}: {name}" if name else f"microbatch {index}", node
     for name, node in contents.state.items():
         if isinstance(node, TensorRef):
-            yield state_role(contents, name), name, node
+            yield _state_role(contents, name), name, node
 
 
-def state_role(contents: CaptureContents, name: str) -> str:
+def _state_role(contents: CaptureContents, name: str) -> str:
     """ "buffer" or "parameter": as the capture says, else by the names that torch's own layers use."""
     if contents.buffers:
         return "buffer" if name in contents.buffers else "parameter"

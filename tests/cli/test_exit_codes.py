@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
-from gradtrend.cli.exit_codes import Exit, Policy, blamed_only, exit_code, parse_fail_on
+from gradtrend.cli.exit_codes import Exit, Policy, blamed_only, exit_code, parse_fail_on, replay_exit_code
 from gradtrend.errors import ConfigError
 from gradtrend.model.finding import Finding
+from gradtrend.model.replay import Inspection, Outcome, Replay, TensorHealth
 from gradtrend.model.report import Failure, Report, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.words import Severity, Verdict
@@ -87,6 +91,38 @@ def test_allow_undetermined_forgives_only_what_could_not_be_judged() -> None:
 def test_exit_zero_forgives_everything_but_a_bug() -> None:
     assert exit_code([_run("GT101"), UNJUDGED], [MISSING], Policy(), exit_zero=True) == Exit.OK
     assert exit_code([], [BUG], Policy(), exit_zero=True) == Exit.BUG
+
+
+def _replay(outcome: Outcome, **seen: Any) -> Replay:
+    return Replay(Inspection("c", "gradtrend", 1, 0, "m", **seen), outcome)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        (["not-reproduced", "inspected"], Exit.OK),
+        (["not-reproduced", "confirmed", "cannot-run"], Exit.FOUND),
+        (["flaky"], Exit.FOUND),
+        (["not-reproduced", "cannot-run"], Exit.NOT_JUDGED),
+    ],
+)
+def test_a_bad_step_counts_before_one_that_nothing_is_known_of(outcomes: list[str], expected: Exit) -> None:
+    assert replay_exit_code([_replay(Outcome(outcome)) for outcome in outcomes]) == expected
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        ({"loss": 1.0, "gradient_norm": 3e4}, Exit.OK),
+        ({"bad_parameters": ("w",)}, Exit.NOT_JUDGED),
+        ({"loss": math.nan}, Exit.NOT_JUDGED),
+        ({"gradient_norm": math.inf}, Exit.NOT_JUDGED),
+        ({"nonfinite": (TensorHealth("input", "x", "float32", (1,), 1, 0, 0),)}, Exit.NOT_JUDGED),
+    ],
+)
+def test_what_looks_bad_and_was_only_inspected_is_not_judged(seen: dict[str, Any], expected: Exit) -> None:
+    assert replay_exit_code([_replay(Outcome.INSPECTED, **seen)]) == expected
+    assert replay_exit_code([_replay(Outcome.NOT_REPRODUCED, **seen)]) == Exit.OK
 
 
 def test_quiet_keeps_what_the_exit_code_is_about() -> None:

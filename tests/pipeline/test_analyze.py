@@ -15,7 +15,7 @@ from gradtrend.model.report import RunReport
 from gradtrend.pipeline import runs
 from gradtrend.pipeline.analyze import analyze_path
 from gradtrend.pipeline.runs import AnalyzeOptions, source_names
-from gradtrend.pipeline.series import explain_role, read_path
+from gradtrend.pipeline.series import read_path
 from tests.places import LIGHTLY
 
 RUN = LIGHTLY / "exploding_lr_nan"
@@ -151,7 +151,6 @@ def test_reading_without_judging() -> None:
     assert read_path("gone", AnalyzeOptions())[1][0].path == "gone"
 
 
-def test_what_a_role_is_explained_by() -> None:
-    assert "gradient norm" in explain_role("train/grad_norm")
+def test_the_sources_that_can_be_named() -> None:
     assert source_names()[0] == "auto"
     assert {"jsonl", "tensorboard", "mlflow", "console"} <= set(source_names())

@@ -122,6 +122,14 @@ def test_a_script_without_a_guard_reports_once(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+def test_a_script_without_a_guard_that_calls_the_library_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"from gradtrend.pipeline import parallel\nprint(parallel.in_order(str, range(4), {MUCH}, 2))\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "['0', '1', '2', '3']\n"
+    assert "UnguardedScriptError: a process that was started runs the script again" in done.stderr
+
+
 def test_reports_and_failures_do_not_depend_on_the_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

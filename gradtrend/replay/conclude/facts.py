@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from gradtrend.model.replay import (
-    Blame,
-    Inspection,
-    ModuleFrame,
-    Origin,
-    Repeats,
-    Swap,
-    SweepRow,
-)
+from gradtrend.model.replay import Blame, Inspection, ModuleFrame, Origin, Repeats, Swap, SweepRow
 from gradtrend.replay.run.step import StepResult
 
 # A replay of the same step gives the logged norm to the last digits that were logged (4 in most consoles); other
 # kernels or another device add some 1e-3.
-NORM_TOLERANCE = 0.02
+_NORM_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +18,6 @@ class Facts:
     """Everything that was seen of one capture. `precision` is what was replayed; `known` whether the run's own."""
 
     inspection: Inspection
-    expects_bad: bool
     logged_norm: float | None
     precision: str
     known: bool
@@ -50,11 +41,4 @@ class Facts:
         logged, replayed = self.logged_norm, self.first.gradient_norm
         if logged is None or replayed is None or not math.isfinite(logged) or not math.isfinite(replayed):
             return None
-        return abs(logged - replayed) <= NORM_TOLERANCE * max(abs(logged), abs(replayed))
-
-
-def with_explanation(
-    facts: Facts, origin: Origin | None, blame: Blame | None, swap: Swap | None, frames: tuple[ModuleFrame, ...]
-) -> Facts:
-    """The facts with where the failure starts."""
-    return replace(facts, origin=origin, blame=blame, swap=swap, frames=frames)
+        return abs(logged - replayed) <= _NORM_TOLERANCE * max(abs(logged), abs(replayed))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gradtrend.model.replay import Blame, Origin, Outcome, ReplayCause, Sample
+from gradtrend.replay.subject.precision import DEFAULT_LOSS_SCALE
 
 if TYPE_CHECKING:
     from gradtrend.replay.conclude.facts import Facts
@@ -16,7 +17,7 @@ _SHOWN_SAMPLES = 3
 def reasons(facts: Facts, outcome: Outcome, cause: ReplayCause | None) -> tuple[str, ...]:
     """The sentences for this outcome, the deciding one first."""
     parts = [_repeated(facts, outcome)]
-    if cause is ReplayCause.EXPLOSION or (outcome is Outcome.NOT_REPRODUCED and not facts.expects_bad):
+    if cause is ReplayCause.EXPLOSION or (outcome is Outcome.NOT_REPRODUCED and not facts.inspection.expects_bad):
         parts.append(_norms(facts))
     if facts.repeats.failures:
         parts += _started(facts)
@@ -60,7 +61,7 @@ def _swept(facts: Facts) -> Iterator[str]:
     if not facts.known:
         yield f"At which precision the run was trained is not known; {facts.precision} is the first that fails."
     if facts.precision == "float16-scaled" and facts.scale_assumed:
-        yield "The loss scale in use was not captured; 65536, where torch starts, was assumed."
+        yield f"The loss scale in use was not captured; {DEFAULT_LOSS_SCALE:.0f}, where torch starts, was assumed."
 
 
 def _started(facts: Facts) -> Iterator[str]:
@@ -72,7 +73,7 @@ def _started(facts: Facts) -> Iterator[str]:
     if origin.source != "operator":
         named = f" {origin.source_name}" if origin.source_name else ""
         yield f"The value was there before: {origin.source}{named}."
-    elif origin.needs is not None and origin.type_max is not None and origin.needs > origin.type_max:
+    elif origin.exceeds_range:
         yield f"The exact result is {origin.needs:.3g}, beyond {origin.dtype}'s largest number {origin.type_max:.5g}."
 
 
@@ -102,13 +103,13 @@ def _blamed(blame: Blame | None) -> Iterator[str]:
         yield f"Microbatch {numbers} fails alone."
     if blame.samples:
         cured = "without it the step is finite" if blame.cured else "without it the step still fails"
-        names = ", ".join(sample_name(sample) for sample in blame.samples[:_SHOWN_SAMPLES])
+        names = ", ".join(_sample_name(sample) for sample in blame.samples[:_SHOWN_SAMPLES])
         yield f"Sample {names} of {blame.batch_size} makes it fail; {cured}."
     if blame.note:
         yield f"{blame.note[0].upper()}{blame.note[1:]}."
 
 
-def sample_name(sample: Sample) -> str:
+def _sample_name(sample: Sample) -> str:
     """`3 (img_0030.png)`."""
     return f"{sample.index} ({sample.identity})" if sample.identity else str(sample.index)
 
@@ -133,6 +134,6 @@ def _elsewhere(facts: Facts) -> Iterator[str]:
     failed = [row.precision for row in facts.rows if row.finite is None]
     if failed:
         yield f"It could not be run in {', '.join(failed)}."
-    if facts.expects_bad:
+    if facts.inspection.expects_bad:
         count = len(facts.inspection.bad_parameters)
         yield f"The capture names {count} bad parameters: another rank, other code or versions, or hardware made them."

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gradtrend.model.replay import (
-    LayerGradient,
-    Origin,
-    Outcome,
-    Replay,
-    ReplayCause,
-)
+from gradtrend.model.replay import LayerGradient, Outcome, Replay, ReplayCause
 from gradtrend.replay.conclude.facts import Facts
 from gradtrend.replay.conclude.reasons import reasons
 from gradtrend.replay.search.sweep import SPREAD_LIMIT
@@ -48,7 +42,7 @@ def _outcome(facts: Facts) -> Outcome:
         return Outcome.FLAKY
     if repeats.failures:
         return Outcome.CONFIRMED
-    explodes = not facts.expects_bad and facts.norm_matches
+    explodes = not facts.inspection.expects_bad and facts.norm_matches
     return Outcome.CONFIRMED if explodes else Outcome.NOT_REPRODUCED
 
 
@@ -63,21 +57,16 @@ def _cause(facts: Facts) -> ReplayCause:
         return ReplayCause.BAD_STATE
     if facts.precision == "float16-scaled" and facts.finite_in("float16"):
         return ReplayCause.LOSS_SCALE
-    if _only_in_low_precision(facts) or (origin is not None and origin.dtype in _HALF and exceeds_range(origin)):
+    if _only_in_low_precision(facts) or (origin is not None and origin.dtype in _HALF and origin.exceeds_range):
         return ReplayCause.PRECISION_RANGE
     if origin.phase == "backward" if origin is not None else math.isfinite(facts.first.loss):
         return ReplayCause.BACKWARD_OPERATOR
     if facts.blame is not None and facts.blame.samples and facts.blame.cured:
         return ReplayCause.DATA
-    if origin is not None and exceeds_range(origin):
+    if origin is not None and origin.exceeds_range:
         return ReplayCause.PRECISION_RANGE
     return ReplayCause.FORWARD_OPERATOR
 
 
 def _only_in_low_precision(facts: Facts) -> bool:
     return not facts.precision.startswith("float32") and facts.finite_in("float32") is True
-
-
-def exceeds_range(origin: Origin) -> bool:
-    """Whether the operator's exact result is finite, and beyond the largest number of its type."""
-    return origin.needs is not None and origin.type_max is not None and origin.needs > origin.type_max

@@ -10,9 +10,9 @@ import torch
 from gradtrend.model.replay import LayerGradient
 from gradtrend.replay.run.step import parameter_norm
 
-MOSTLY_ZERO = 0.99  # a dead ReLU layer has all zeros; an embedding's unused rows are left out by asking for more
-CARRIES = 0.5  # share of the squared norm: more than all others together
-VANISHING = 1e-4  # of the median ratio; healthy layers of one network lie within two or three decades of each other
+_MOSTLY_ZERO = 0.99  # a dead ReLU layer has all zeros; an embedding's unused rows are left out by asking for more
+_CARRIES = 0.5  # share of the squared norm: more than all others together
+_VANISHING = 1e-4  # of the median ratio; healthy layers of one network lie within two or three decades of each other
 
 
 def layer_gradients(model: torch.nn.Module, scale: float) -> tuple[LayerGradient, ...]:
@@ -45,8 +45,8 @@ def _entry(
     ratio = _ratio(norm, parameter)
     flags = [
         ("non-finite", not finite),
-        ("zero", finite and zeros >= MOSTLY_ZERO),
-        ("carries-the-norm", share is not None and share > CARRIES and count > 2),
-        ("vanishing", finite and ratio is not None and zeros < MOSTLY_ZERO and ratio < VANISHING * typical),
+        ("zero", finite and zeros >= _MOSTLY_ZERO),
+        ("carries-the-norm", share is not None and share > _CARRIES and count > 2),
+        ("vanishing", finite and ratio is not None and zeros < _MOSTLY_ZERO and ratio < _VANISHING * typical),
     ]
     return LayerGradient(name, norm, zeros, ratio, share, tuple(flag for flag, holds in flags if holds))

@@ -27,7 +27,7 @@ _FIRST_OUTPUT_ONLY = ("scaled_dot_product", "flash_attention", "efficient_attent
 
 @functools.cache
 def makes_values(function: Any) -> bool:
-    """False for views (they show values that another operator made) and for uninitialised memory."""
+    """Whether the operator computes: views show values that another one made, and uninitialised memory has none."""
     if short_name(function) in _UNINITIALISED:
         return False
     returns = function._schema.returns

@@ -11,7 +11,7 @@ import torch
 from gradtrend.model.replay import Magnitude, ModuleFrame
 from gradtrend.replay.run import operators
 
-FRAMES = 12  # module outputs kept before the first bad one: about the last two blocks of a network
+_FRAMES = 12  # module outputs kept before the first bad one: about the last two blocks of a network
 
 
 class ModuleRanges:
@@ -26,7 +26,7 @@ class ModuleRanges:
         self.first_bad: str | None = None
         self.largest: float | None = None
         self.headroom: float | None = None
-        self.frames: deque[ModuleFrame] = deque(maxlen=FRAMES)
+        self.frames: deque[ModuleFrame] = deque(maxlen=_FRAMES)
         self._model = model
         self._until = until
         self._done = False

@@ -43,7 +43,7 @@ def run_step(
     The gradients are left on the parameters (scaled, where the loss is). Raises what the model raises.
     """
     subject.reset()
-    scale = subject.loss_scale if precision == "float16-scaled" else 1.0
+    scale = subject.scale_in(precision)
     losses: list[float] = []
     with subject.in_type_of(precision) as batches, watch or nullcontext():
         for index, batch in only if only is not None else list(enumerate(batches)):
@@ -54,7 +54,7 @@ def run_step(
                     (loss / subject.loss_divisor * scale).backward()
             losses.append(loss.item())
         norm = gradient_norm(subject.model) if backward else None
-        bad = bad_gradients(subject.model) if backward else ()
+        bad = _bad_gradients(subject.model) if backward else ()
     total = sum(losses) / subject.loss_divisor
     return StepResult(total, tuple(losses), None if norm is None else norm / scale, bad)
 
@@ -74,7 +74,7 @@ def parameter_norm(tensor: torch.Tensor | None) -> float:
     return float(torch.linalg.vector_norm(values, dtype=wide))
 
 
-def bad_gradients(model: torch.nn.Module) -> tuple[str, ...]:
+def _bad_gradients(model: torch.nn.Module) -> tuple[str, ...]:
     """Names of the parameters whose gradient holds NaN or inf."""
     return tuple(
         name

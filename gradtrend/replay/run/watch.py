@@ -32,7 +32,7 @@ class Producer:
 
 
 @dataclass(slots=True)
-class ModuleStack:
+class _ModuleStack:
     """Which module is running. Hooks on every module keep it; `close` removes them."""
 
     names: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class OperatorWatch(TorchDispatchMode):
         self.producers: list[Producer] = []
         self._known = known
         self._classes = {name: type(module).__name__ for name, module in model.named_modules()}
-        self._stack = ModuleStack()
+        self._stack = _ModuleStack()
         self._spoilt: dict[int, int] = {}  # address of a storage -> number of the producer that spoilt it
         self._forward_of: dict[int, tuple[str, str]] = {}  # autograd's sequence number -> module, operator
         self._model = model

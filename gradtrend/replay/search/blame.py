@@ -11,11 +11,11 @@ from gradtrend.replay.run.step import run_step
 from gradtrend.replay.search import batches
 from gradtrend.replay.subject.subject import Subject
 
-MAX_SAMPLES = 8  # when more parts of the batch than these fail, the samples are not what is special
+_MAX_SAMPLES = 8  # when more parts of the batch than these fail, the samples are not what is special
 
 
 def blame(subject: Subject, precision: str, backward: bool) -> Blame:
-    """Run each microbatch alone, then bisect the samples of the first that fails. Raises what the model raises.
+    """The microbatches that fail alone, and by bisection the samples of the first. Raises what the model raises.
 
     `backward` says whether the failure needs the backward pass to show.
     """
@@ -55,10 +55,10 @@ class _Bisection:
     def bad_samples(self) -> list[int]:
         """The samples that fail alone: groups that fail are halved until they are single samples.
 
-        Gives more than `MAX_SAMPLES` groups' worth where so many parts fail that no sample is special.
+        Gives more than `_MAX_SAMPLES` groups' worth where so many parts fail that no sample is special.
         """
         groups = [list(range(self.size))]
-        while any(len(group) > 1 for group in groups) and len(groups) <= MAX_SAMPLES:
+        while any(len(group) > 1 for group in groups) and len(groups) <= _MAX_SAMPLES:
             halves = [half for group in groups for half in _halved(group)]
             groups = [half for half in halves if self.fails(half)]
         return [number for group in groups for number in group]
@@ -82,8 +82,8 @@ class _Bisection:
         """Why no sample can be named, or None."""
         if len(found) == self.size:
             return "every part of the batch fails alone"
-        if len(found) > MAX_SAMPLES:
-            return f"more than {MAX_SAMPLES} of {self.size} samples fail alone"
+        if len(found) > _MAX_SAMPLES:
+            return f"more than {_MAX_SAMPLES} of {self.size} samples fail alone"
         if found:
             return None
         if self.refused:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,18 +15,13 @@ from gradtrend.replay.subject.subject import Subject
 from gradtrend.replay.subject.tensors import map_tensors, named_tensors
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
-    """The origin (None where the step stayed finite, or nothing could be blamed), and whether the step was bad."""
+def locate(subject: Subject, precision: str) -> Origin | None:
+    """The origin of the first microbatch that goes wrong in one run under watch. Raises what the model raises.
 
-    origin: Origin | None
-    bad: bool
-
-
-def locate(subject: Subject, precision: str) -> Located:
-    """Run the step once under watch, up to the first microbatch that goes wrong. Raises what the model raises."""
+    None where the step stays finite, or nothing can be blamed.
+    """
     subject.reset()
-    scale = subject.loss_scale if precision == "float16-scaled" else 1.0
+    scale = subject.scale_in(precision)
     with subject.in_type_of(precision) as captured:
         batches = map_tensors(captured, torch.clone)  # a step may write to its batch
         watch = OperatorWatch(subject.model, _known(subject, batches))
@@ -36,8 +30,8 @@ def locate(subject: Subject, precision: str) -> Located:
                 watch.microbatch = index
                 producer, bad = _run_microbatch(subject, precision, watch, batch, index, scale)
                 if bad:
-                    return Located(None if producer is None else producer.origin, True)
-    return Located(None, False)
+                    return None if producer is None else producer.origin
+    return None
 
 
 def _run_microbatch(

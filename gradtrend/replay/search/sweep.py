@@ -13,19 +13,19 @@ from gradtrend.replay.run.step import StepResult, run_step
 from gradtrend.replay.subject.precision import computing_type
 from gradtrend.replay.subject.subject import Subject
 
-SWEPT = ("float32", "bfloat16", "float16", "float16-scaled", "float64")
-REPEATS = 3  # two agree by chance half of the time when a step fails every other time; Megatron re-runs twice as well
-REPEATS_IN_DOUBT = 6  # when the first ones disagree, or a captured failure does not show
+_SWEPT = ("float32", "bfloat16", "float16", "float16-scaled", "float64")
+_REPEATS = 3  # two agree by chance half of the time when a step fails every other time; Megatron re-runs twice as well
+_REPEATS_IN_DOUBT = 6  # when the first ones disagree, or a captured failure does not show
 # A kernel that adds in another order each time differs by the rounding of the type, some 1e-7 in float32 and up to 1e-3
 # after a backward pass in half precision; more than this is another result.
 SPREAD_LIMIT = 1e-2
 
 
 def precisions_for(device: torch.device, known: str | None) -> tuple[str, ...]:
-    """The precisions to sweep: all of `SWEPT`, TF32 on CUDA, and the run's own."""
+    """The precisions to sweep: all of `_SWEPT`, TF32 on CUDA, and the run's own."""
     tf32 = ("float32-tf32",) if device.type == "cuda" else ()
     own = (known,) if known is not None else ()
-    return tuple(dict.fromkeys((*SWEPT, *tf32, *own)))
+    return tuple(dict.fromkeys((*_SWEPT, *tf32, *own)))
 
 
 def sweep(subject: Subject, precisions: Sequence[str]) -> tuple[SweepRow, ...]:
@@ -59,11 +59,11 @@ def _exceeded(ranges: ModuleRanges, precision: str) -> float | None:
 
 
 def repeat(subject: Subject, precision: str, expected_bad: bool) -> tuple[Repeats, StepResult]:
-    """Run the step `REPEATS` times, more where the outcome is in doubt; gives the first failing run, else the first."""
-    results = [run_step(subject, precision) for _ in range(REPEATS)]
+    """Several runs of the same, more where the outcome is in doubt; and the first that fails, else the first."""
+    results = [run_step(subject, precision) for _ in range(_REPEATS)]
     failures = sum(not result.finite for result in results)
-    if 0 < failures < REPEATS or (expected_bad and failures == 0):
-        results += [run_step(subject, precision) for _ in range(REPEATS_IN_DOUBT - REPEATS)]
+    if 0 < failures < _REPEATS or (expected_bad and failures == 0):
+        results += [run_step(subject, precision) for _ in range(_REPEATS_IN_DOUBT - _REPEATS)]
         failures = sum(not result.finite for result in results)
     first = next((result for result in results if not result.finite), results[0])
     return Repeats(len(results), failures, _identical(results), _spread(results)), first

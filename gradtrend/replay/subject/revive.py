@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from gradtrend.errors import ReplayError
 from gradtrend.model.contents import CaptureContents, GlobalRef, Inert, Node
 from gradtrend.replay.subject.tensors import build
+
+_SAME_CODE = "Replay with the code and package versions that the run was trained with."
 
 
 def import_path(module: str, name: str) -> Any:
@@ -31,7 +34,12 @@ def import_path(module: str, name: str) -> Any:
     return found
 
 
-_SAME_CODE = "Replay with the code and package versions that the run was trained with."
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """What a function of the user's takes, nothing where that cannot be told."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
 
 
 def _version(module: str) -> str:

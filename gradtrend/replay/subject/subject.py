@@ -70,6 +70,10 @@ class Subject:
         set_train_mode()
         rng.restore(self.random_states, self.device)
 
+    def scale_in(self, precision: str) -> float:
+        """The factor on the loss, and so on its gradients, when the step is run in that precision."""
+        return self.loss_scale if precision == "float16-scaled" else 1.0
+
     def loss_of(self, batch: Any, index: int, alone: bool) -> torch.Tensor:
         """The loss of one microbatch, on a copy (a step may write to its batch or take parts out).
 

@@ -6,22 +6,21 @@ import json
 from importlib import resources
 
 from gradtrend.model.capture import Capture
-from gradtrend.model.finding import Finding
+from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.report import SCHEMA_VERSION, Failure, Report, RunReport, SeriesReport
 from gradtrend.report.json.replay import replay_to_dict
 from gradtrend.report.json.source import source_to_dict
 from gradtrend.report.json.strict import Json, strict_json
-from gradtrend.report.wording.order import by_weight
 from gradtrend.report.wording.style import Style
 from gradtrend.version import __version__
 
 
 def render_json(report: Report, style: Style) -> str:
     """The report as strict RFC 8259 JSON in ASCII; the style plays no part."""
-    return strict_json(report_to_dict(report))
+    return strict_json(_report_to_dict(report))
 
 
-def report_to_dict(report: Report) -> Json:
+def _report_to_dict(report: Report) -> Json:
     """The report as plain dicts and lists, before non-finite numbers become null."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -47,7 +46,7 @@ def _run(run: RunReport) -> Json:
         "sources": [source_to_dict(source) for source in run.sources],
         "series": [_series(series) for series in run.series],
         "nonfinite": _nonfinite(run),
-        "findings": [finding_to_dict(finding) for finding in by_weight(run.findings)],
+        "findings": [_finding_to_dict(finding) for finding in by_weight(run.findings)],
         "checks": {
             "ran": list(run.checks.ran),
             "skipped": [{"rule": s.rule, "reason": s.reason} for s in run.checks.skipped],
@@ -89,7 +88,7 @@ def _nonfinite(run: RunReport) -> Json | None:
     }
 
 
-def finding_to_dict(finding: Finding) -> Json:
+def _finding_to_dict(finding: Finding) -> Json:
     """One finding."""
     return {
         "rule": finding.rule,

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from gradtrend.model.runlog import RunLog
 from gradtrend.report.json.source import source_to_dict
 from gradtrend.report.json.strict import Json
-from gradtrend.report.wording.series_rows import series_rows
+
+if TYPE_CHECKING:  # the help of all commands loads this file
+    from gradtrend.model.series import LoggedSeries
 
 
-def log_to_dict(log: RunLog, explain: Callable[[str], str]) -> Json:
-    """One run's sources and series. `explain` says why a metric has its role."""
+def log_to_dict(log: RunLog, series: Sequence[LoggedSeries]) -> Json:
+    """One run's sources and series."""
     return {
         "run": log.run,
         "sources": [source_to_dict(source) for source in log.sources],
-        "series": [row | {"why": explain(row["metric"])} for row in series_rows(log)],
+        "series": [asdict(one) for one in series],
         "notes": [
             {"kind": n.kind, "message": n.message, "metric": n.metric, "first_step": n.first_step} for n in log.notes
         ],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from gradtrend.model.finding import by_weight
 from gradtrend.model.report import RunReport, SeriesReport
 from gradtrend.model.words import Role, Trend
 from gradtrend.report.text.sparkline import fit, sparkline
 from gradtrend.report.wording.escape import escape, shorten
 from gradtrend.report.wording.numbers import number, plural, steps
-from gradtrend.report.wording.order import by_weight
 from gradtrend.report.wording.style import Style
 
 _LABEL = 28  # columns for a metric's name; longer ones are cut in the middle

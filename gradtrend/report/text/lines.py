@@ -1,14 +1,21 @@
-"""Lines of text: broken to a width, names listed."""
+"""Lines of text: broken to a width, names listed, severities coloured."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 
+from gradtrend.model.words import Severity
 from gradtrend.report.wording.escape import escape, shorten
 from gradtrend.report.wording.style import Style
 
-_MAX_NAMED = 4
+MAX_NAMED = 4  # of many; the others are counted
+_LOOKS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+def severity_word(severity: Severity, style: Style, width: int = 0) -> str:
+    """The severity in its colour, filled up to a column's width."""
+    return style.paint(f"{severity:<{width}}", _LOOKS[severity])
 
 
 def wrapped(text: str, style: Style, first: str = "  ", rest: str = "  ") -> list[str]:
@@ -21,6 +28,6 @@ def wrapped(text: str, style: Style, first: str = "  ", rest: str = "  ") -> lis
 def listed(names: Sequence[str], style: Style) -> str:
     """The first few names, and how many more there are."""
     more = style.sign("…", "~")
-    shown = ", ".join(shorten(escape(name), 30, more) for name in names[:_MAX_NAMED])
-    left = len(names) - _MAX_NAMED
+    shown = ", ".join(shorten(escape(name), 30, more) for name in names[:MAX_NAMED])
+    left = len(names) - MAX_NAMED
     return shown + (f" {style.sign('…', '...')} (+{left})" if left > 0 else "")

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gradtrend.model.finding import Finding
+from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.report import RunReport
 from gradtrend.model.words import Severity
-from gradtrend.report.text.lines import _MAX_NAMED, listed, wrapped
+from gradtrend.report.text.lines import MAX_NAMED, listed, severity_word, wrapped
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.nonfinite import nonfinite_text
 from gradtrend.report.wording.numbers import number, plural, share, steps
-from gradtrend.report.wording.order import by_weight
 from gradtrend.report.wording.style import Style
 
 # One screen: what does not fit is counted, and stands in the JSON report.
 _MAX_GROUPS = 6
 _MAX_ACTIONS = 5
 _MAX_EVIDENCE = 4
-_LOOKS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
 def why_lines(run: RunReport, style: Style) -> list[str]:
@@ -59,8 +57,7 @@ def grouped(run: RunReport) -> list[list[Finding]]:
 
 def _group_lines(group: Sequence[Finding], style: Style) -> list[str]:
     top = group[0]
-    severity = style.paint(f"{top.severity:<7}", _LOOKS[top.severity])
-    head = f"  {severity} {style.paint(f'{top.rule} {escape(top.name)}', 'bold')}"
+    head = f"  {severity_word(top.severity, style, 7)} {style.paint(f'{top.rule} {escape(top.name)}', 'bold')}"
     subject = _subject(group, style)
     lines = [f"{head}{subject}"]
     for message in _messages(group):
@@ -92,7 +89,7 @@ def _messages(group: Sequence[Finding]) -> list[str]:
         return [group[0].message]
     if any(f.layer or f.metric or f.first_step is not None for f in group):
         return [f"e.g. {group[0].message}"]
-    return _names(f.message for f in group)[:_MAX_NAMED]
+    return _names(f.message for f in group)[:MAX_NAMED]
 
 
 def _names(names: Iterable[str | None]) -> list[str]:
