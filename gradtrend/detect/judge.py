@@ -10,7 +10,6 @@ from gradtrend.detect.curves.run import Curve, RunCurves, run_curves
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.actions import actions_for, fill
 from gradtrend.detect.rules.evaluate import Check, evaluate
-from gradtrend.detect.rules.steps import steps_of
 from gradtrend.detect.rules.template import template_values
 from gradtrend.detect.summaries import summaries
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
@@ -84,7 +83,7 @@ def finding_of(check: Check) -> Finding:
     """The finding of a rule that fired."""
     rule, curve = check.rule, check.curve
     values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence}
-    first, last = steps_of(check)
+    first, last = check.steps
     points = curve.shape.points if rule.trend is not None and curve.shape is not None else None
     return Finding(
         rule=rule.id,

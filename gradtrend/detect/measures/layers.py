@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradtrend.detect.curves.run import Curve, late_level
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 
@@ -30,7 +31,13 @@ def decades_above_total_rise(curve: Curve) -> float | None:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "decades_below_other_layers": Measure(decades_below_other_layers, "decades", "below the top layer", "no layers"),
-    "decades_end_below_layers": Measure(decades_end_below_layers, "decades", "end below the top layer", "no layers"),
-    "decades_above_total_rise": Measure(decades_above_total_rise, "decades", "rise beyond that of the total norm"),
+    "decades_below_other_layers": Measure(
+        decades_below_other_layers, "decades", "below the top layer", spans.whole, "no layers"
+    ),
+    "decades_end_below_layers": Measure(
+        decades_end_below_layers, "decades", "end below the top layer", spans.whole, "no layers"
+    ),
+    "decades_above_total_rise": Measure(
+        decades_above_total_rise, "decades", "rise beyond that of the total norm", spans.rise
+    ),
 }

@@ -9,6 +9,7 @@ import numpy as np
 from gradtrend.detect.curves.levels import median, spread
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 # Values this near to each other (relative) are the same number: float32 keeps 1e-7, most loggers print 4 digits.
@@ -79,16 +80,20 @@ def _finite(curve: Curve) -> FloatArray:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "finite_points": Measure(finite_points, "points", "finite positive norms", ""),
-    "gradient_norms": Measure(gradient_norms, "series", "total gradient norms", ""),
-    "share_at_top": Measure(share_at_top, "share", "norms equal to the largest one"),
-    "share_of_zeros": Measure(share_of_zeros, "share", "norms exactly zero"),
-    "share_repeated": Measure(share_repeated, "share", "norms equal to the one before", "fewer than 2 finite norms"),
+    "finite_points": Measure(finite_points, "points", "finite positive norms", spans.whole, ""),
+    "gradient_norms": Measure(gradient_norms, "series", "total gradient norms", spans.whole, ""),
+    "share_at_top": Measure(share_at_top, "share", "norms equal to the largest one", spans.whole),
+    "share_of_zeros": Measure(share_of_zeros, "share", "norms exactly zero", spans.whole),
+    "share_repeated": Measure(
+        share_repeated, "share", "norms equal to the one before", spans.whole, "fewer than 2 finite norms"
+    ),
     "smoothness": Measure(
-        smoothness, "ratio", "scatter from point to point over scatter about the level", "under 40 points"
+        smoothness, "ratio", "scatter from point to point over scatter about the level", spans.whole, "under 40 points"
     ),
     "share_over_clip": Measure(
-        share_over_clip, "share", "norms above the clipping limit", "the clipping limit is not known"
+        share_over_clip, "share", "norms above the clipping limit", spans.whole, "the clipping limit is not known"
     ),
-    "steps_between_points": Measure(steps_between_points, "steps", "steps between logged norms", "fewer than 2 norms"),
+    "steps_between_points": Measure(
+        steps_between_points, "steps", "steps between logged norms", spans.whole, "fewer than 2 norms"
+    ),
 }

@@ -11,6 +11,7 @@ from gradtrend.detect.curves.loss import last_values, scatter_of
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray
 from gradtrend.detect.curves.warmup import SWITCH_FACTOR
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 # Fewer points than this show neither a plateau nor a change of scatter.
@@ -110,19 +111,30 @@ def _rise_across(curve: Curve, step: int) -> float | None:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "loss_spike_factor": Measure(loss_spike_factor, "x", "highest late spike of the loss", "the loss goes below zero"),
-    "loss_rise_factor": Measure(
-        loss_rise_factor, "x", "end of the loss over its lowest level", "the loss is not positive"
+    "loss_spike_factor": Measure(
+        loss_spike_factor, "x", "highest late spike of the loss", spans.late_spikes, "the loss goes below zero"
     ),
-    "loss_rise_over_noise": Measure(loss_rise_over_noise, "sigma", "the same over its scatter", "fewer than 8 losses"),
-    "loss_points": Measure(loss_points, "points", "finite points of the loss", ""),
-    "alternation": Measure(alternation, "share", "steps of the loss that turn back", "fewer than 40 losses"),
-    "loss_swing": Measure(loss_swing, "share", "typical step of the loss over its level", "fewer than 40 losses"),
-    "late_scatter_growth": Measure(late_scatter_growth, "x", "scatter late over early", "fewer than 40 losses"),
+    "loss_rise_factor": Measure(
+        loss_rise_factor, "x", "end of the loss over its lowest level", spans.whole, "the loss is not positive"
+    ),
+    "loss_rise_over_noise": Measure(
+        loss_rise_over_noise, "sigma", "the same over its scatter", spans.whole, "fewer than 8 losses"
+    ),
+    "loss_points": Measure(loss_points, "points", "finite points of the loss", spans.whole, ""),
+    "alternation": Measure(
+        alternation, "share", "steps of the loss that turn back", spans.whole, "fewer than 40 losses"
+    ),
+    "loss_swing": Measure(
+        loss_swing, "share", "typical step of the loss over its level", spans.whole, "fewer than 40 losses"
+    ),
+    "late_scatter_growth": Measure(
+        late_scatter_growth, "x", "scatter late over early", spans.whole, "fewer than 40 losses"
+    ),
     "loss_rise_after_lr_jump": Measure(
         loss_rise_after_lr_jump,
         "share",
         "loss gained at a jump of the rate",
+        spans.whole,
         "no learning rate, or fewer than 8 points",
     ),
 }

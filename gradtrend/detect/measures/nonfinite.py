@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.warmup import EARLY_SHARE
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 
@@ -35,8 +36,10 @@ def masked_share(curve: Curve) -> float | None:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "collapse_points": Measure(collapse_points, "points", "non-finite points that end the log"),
-    "recovered_points": Measure(recovered_points, "points", "non-finite values that did not stay"),
-    "late_nonfinite_share": Measure(late_nonfinite_share, "share", "non-finite norms after the first 15 %"),
-    "masked_share": Measure(masked_share, "share", "non-finite norms beside a loss of exactly 0.0"),
+    "collapse_points": Measure(collapse_points, "points", "non-finite points that end the log", spans.collapse),
+    "recovered_points": Measure(recovered_points, "points", "non-finite values that did not stay", spans.nonfinite),
+    "late_nonfinite_share": Measure(
+        late_nonfinite_share, "share", "non-finite norms after the first 15 %", spans.nonfinite
+    ),
+    "masked_share": Measure(masked_share, "share", "non-finite norms beside a loss of exactly 0.0", spans.collapse),
 }

@@ -11,6 +11,7 @@ import polars as pl
 from gradtrend.detect.curves.levels import median, window_of
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.warmup import EARLY_SHARE
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 
@@ -117,19 +118,33 @@ def spike_rate(curve: Curve) -> float | None:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "decades_above_baseline": Measure(decades_above_baseline, "decades", "rise of the end over the lowest level"),
-    "decades_above_early": Measure(decades_above_early, "decades", "rise of the end over the level after 15 %"),
-    "decades_beyond_history": Measure(decades_beyond_history, "decades", "rise of the end over all seen before"),
-    "rise_over_noise": Measure(rise_over_noise, "sigma", "rise over the log's own scatter"),
-    "decades_fallen": Measure(decades_fallen, "decades", "fall of the end below the highest settled level"),
-    "decades_below_history": Measure(decades_below_history, "decades", "fall of the end below all seen before"),
-    "fall_start": Measure(fall_start, "share", "where in the run the fall began"),
-    "fall_duration": Measure(fall_duration, "share", "time to half of the fall, of the run"),
-    "points_low": Measure(points_low, "points", "points in the lower half of the fall"),
-    "typical_norm": Measure(typical_norm, "", "median of the norm"),
-    "early_spike_decades": Measure(early_spike_decades, "decades", "highest spike in warm-up or just after"),
-    "late_spike_decades": Measure(late_spike_decades, "decades", "highest spike after warm-up"),
-    "late_spikes": Measure(late_spikes, "spikes", "spikes after warm-up that came back"),
-    "excursion_decades": Measure(excursion_decades, "decades", "longest high stretch over what is before and after"),
-    "spike_rate": Measure(spike_rate, "share", "points 7 sigma over a rolling window", "fewer than 1000 points"),
+    "decades_above_baseline": Measure(
+        decades_above_baseline, "decades", "rise of the end over the lowest level", spans.rise
+    ),
+    "decades_above_early": Measure(
+        decades_above_early, "decades", "rise of the end over the level after 15 %", spans.whole
+    ),
+    "decades_beyond_history": Measure(
+        decades_beyond_history, "decades", "rise of the end over all seen before", spans.whole
+    ),
+    "rise_over_noise": Measure(rise_over_noise, "sigma", "rise over the log's own scatter", spans.whole),
+    "decades_fallen": Measure(decades_fallen, "decades", "fall of the end below the highest settled level", spans.fall),
+    "decades_below_history": Measure(
+        decades_below_history, "decades", "fall of the end below all seen before", spans.whole
+    ),
+    "fall_start": Measure(fall_start, "share", "where in the run the fall began", spans.whole),
+    "fall_duration": Measure(fall_duration, "share", "time to half of the fall, of the run", spans.whole),
+    "points_low": Measure(points_low, "points", "points in the lower half of the fall", spans.whole),
+    "typical_norm": Measure(typical_norm, "", "median of the norm", spans.whole),
+    "early_spike_decades": Measure(
+        early_spike_decades, "decades", "highest spike in warm-up or just after", spans.early_spikes
+    ),
+    "late_spike_decades": Measure(late_spike_decades, "decades", "highest spike after warm-up", spans.late_spikes),
+    "late_spikes": Measure(late_spikes, "spikes", "spikes after warm-up that came back", spans.late_spikes),
+    "excursion_decades": Measure(
+        excursion_decades, "decades", "longest high stretch over what is before and after", spans.whole
+    ),
+    "spike_rate": Measure(
+        spike_rate, "share", "points 7 sigma over a rolling window", spans.whole, "fewer than 1000 points"
+    ),
 }

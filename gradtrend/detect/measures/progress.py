@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 # A rise younger than this many points has not shown yet what it does to the loss.
@@ -49,9 +50,17 @@ def loss_scatter_overall(curve: Curve) -> float | None:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "loss_gain_since_rise": Measure(loss_gain_since_rise, "share", "loss gained since the rise", "no usable loss"),
-    "loss_gain_since_fall": Measure(loss_gain_since_fall, "share", "loss gained since the fall", "no usable loss"),
-    "loss_gain_since_low": Measure(loss_gain_since_low, "share", "loss gained since half the fall", "no usable loss"),
-    "loss_gain_overall": Measure(loss_gain_overall, "share", "loss gained over the run", "no usable loss"),
-    "loss_scatter": Measure(loss_scatter_overall, "share", "relative scatter of the loss", "no usable loss"),
+    "loss_gain_since_rise": Measure(
+        loss_gain_since_rise, "share", "loss gained since the rise", spans.whole, "no usable loss"
+    ),
+    "loss_gain_since_fall": Measure(
+        loss_gain_since_fall, "share", "loss gained since the fall", spans.whole, "no usable loss"
+    ),
+    "loss_gain_since_low": Measure(
+        loss_gain_since_low, "share", "loss gained since half the fall", spans.whole, "no usable loss"
+    ),
+    "loss_gain_overall": Measure(loss_gain_overall, "share", "loss gained over the run", spans.whole, "no usable loss"),
+    "loss_scatter": Measure(
+        loss_scatter_overall, "share", "relative scatter of the loss", spans.whole, "no usable loss"
+    ),
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 # One change of the loss scale that the norm follows may be chance.
@@ -49,9 +50,11 @@ def loss_scale_halvings(curve: Curve) -> float | None:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "loss_scale_end": Measure(loss_scale_end, "", "the last loss scale", "no loss scale"),
-    "loss_scale_halvings": Measure(loss_scale_halvings, "halvings", "halvings of the loss scale", "no loss scale"),
+    "loss_scale_end": Measure(loss_scale_end, "", "the last loss scale", spans.whole, "no loss scale"),
+    "loss_scale_halvings": Measure(
+        loss_scale_halvings, "halvings", "halvings of the loss scale", spans.whole, "no loss scale"
+    ),
     "loss_scale_correlation": Measure(
-        loss_scale_correlation, "share", "jumps shared with the loss scale", "no loss scale"
+        loss_scale_correlation, "share", "jumps shared with the loss scale", spans.whole, "no loss scale"
     ),
 }

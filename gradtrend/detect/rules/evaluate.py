@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.measures import MEASURES
+from gradtrend.detect.measures.spans import Steps, first_span
 from gradtrend.model.finding import Evidence
 from gradtrend.model.rule import Condition, Hold, Rule
 
@@ -31,6 +32,11 @@ class Check:
     strength: float
     evidence: tuple[Evidence, ...]
     missing: str | None = None
+
+    @property
+    def steps(self) -> Steps:
+        """The first and last step that the rule speaks of, as its measures name them."""
+        return first_span([MEASURES[e.measure].span for e in self.evidence], self.curve)
 
 
 def evaluate(rule: Rule, curve: Curve) -> Check:
