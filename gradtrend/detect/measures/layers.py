@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradtrend.detect.curves.run import Curve, late_level
+from gradtrend.detect.curves.shape import Direction
 from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
@@ -38,6 +39,6 @@ MEASURES: Mapping[str, Measure] = {
         decades_end_below_layers, "decades", "end below the top layer", spans.whole, "no layers"
     ),
     "decades_above_total_rise": Measure(
-        decades_above_total_rise, "decades", "rise beyond that of the total norm", spans.rise
+        decades_above_total_rise, "decades", "rise beyond that of the total norm", spans.rise, change=Direction.UP
     ),
 }

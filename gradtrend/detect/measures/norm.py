@@ -10,6 +10,7 @@ import polars as pl
 
 from gradtrend.detect.curves.levels import median, window_of
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.curves.shape import Direction
 from gradtrend.detect.curves.warmup import EARLY_SHARE
 from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
@@ -119,22 +120,30 @@ def spike_rate(curve: Curve) -> float | None:
 
 MEASURES: Mapping[str, Measure] = {
     "decades_above_baseline": Measure(
-        decades_above_baseline, "decades", "rise of the end over the lowest level", spans.rise
+        decades_above_baseline, "decades", "rise of the end over the lowest level", spans.rise, change=Direction.UP
     ),
     "decades_above_early": Measure(
-        decades_above_early, "decades", "rise of the end over the level after 15 %", spans.whole
+        decades_above_early, "decades", "rise of the end over the level after 15 %", spans.whole, change=Direction.UP
     ),
     "decades_beyond_history": Measure(
-        decades_beyond_history, "decades", "rise of the end over all seen before", spans.whole
+        decades_beyond_history, "decades", "rise of the end over all seen before", spans.whole, change=Direction.UP
     ),
-    "rise_over_noise": Measure(rise_over_noise, "sigma", "rise over the log's own scatter", spans.whole),
-    "decades_fallen": Measure(decades_fallen, "decades", "fall of the end below the highest settled level", spans.fall),
+    "rise_over_noise": Measure(
+        rise_over_noise, "sigma", "rise over the log's own scatter", spans.whole, change=Direction.UP
+    ),
+    "decades_fallen": Measure(
+        decades_fallen, "decades", "fall of the end below the highest settled level", spans.fall, change=Direction.DOWN
+    ),
     "decades_below_history": Measure(
-        decades_below_history, "decades", "fall of the end below all seen before", spans.whole
+        decades_below_history, "decades", "fall of the end below all seen before", spans.whole, change=Direction.DOWN
     ),
-    "fall_start": Measure(fall_start, "share", "where in the run the fall began", spans.whole),
-    "fall_duration": Measure(fall_duration, "share", "time to half of the fall, of the run", spans.whole),
-    "points_low": Measure(points_low, "points", "points in the lower half of the fall", spans.whole),
+    "fall_start": Measure(fall_start, "share", "where in the run the fall began", spans.whole, change=Direction.DOWN),
+    "fall_duration": Measure(
+        fall_duration, "share", "time to half of the fall, of the run", spans.whole, change=Direction.DOWN
+    ),
+    "points_low": Measure(
+        points_low, "points", "points in the lower half of the fall", spans.whole, change=Direction.DOWN
+    ),
     "typical_norm": Measure(typical_norm, "", "median of the norm", spans.whole),
     "early_spike_decades": Measure(
         early_spike_decades, "decades", "highest spike in warm-up or just after", spans.early_spikes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.curves.shape import Direction
 from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
@@ -51,13 +52,23 @@ def loss_scatter_overall(curve: Curve) -> float | None:
 
 MEASURES: Mapping[str, Measure] = {
     "loss_gain_since_rise": Measure(
-        loss_gain_since_rise, "share", "loss gained since the rise", spans.whole, "no usable loss"
+        loss_gain_since_rise, "share", "loss gained since the rise", spans.whole, "no usable loss", change=Direction.UP
     ),
     "loss_gain_since_fall": Measure(
-        loss_gain_since_fall, "share", "loss gained since the fall", spans.whole, "no usable loss"
+        loss_gain_since_fall,
+        "share",
+        "loss gained since the fall",
+        spans.whole,
+        "no usable loss",
+        change=Direction.DOWN,
     ),
     "loss_gain_since_low": Measure(
-        loss_gain_since_low, "share", "loss gained since half the fall", spans.whole, "no usable loss"
+        loss_gain_since_low,
+        "share",
+        "loss gained since half the fall",
+        spans.whole,
+        "no usable loss",
+        change=Direction.DOWN,
     ),
     "loss_gain_overall": Measure(loss_gain_overall, "share", "loss gained over the run", spans.whole, "no usable loss"),
     "loss_scatter": Measure(

@@ -74,6 +74,25 @@ def test_a_change_must_have_held() -> None:
     assert check(rise(1.0), hold=Hold(fraction=0.3)).fired
 
 
+# The end lies far below where the run began, for 60 points, and less far above its lowest level, for 30.
+FELL_AND_ROSE = [1e4] * 40 + [1.0] * 30 + [20.0] * 30
+
+
+@pytest.mark.parametrize(
+    ("condition", "fires"),
+    [
+        (Condition("decades_above_baseline", "why", above=1.0), False),
+        (Condition("decades_fallen", "why", above=0.5), True),
+        (Condition("typical_norm", "why", above=1.0), True),
+    ],
+    ids=["of the rise", "of the fall", "of neither"],
+)
+def test_the_change_that_the_rule_is_about_must_have_held(condition: Condition, fires: bool) -> None:
+    curve = curve_of(log_of(FELL_AND_ROSE))
+    assert evaluate(replace(RULE, when=(condition,)), curve).fired
+    assert evaluate(replace(RULE, when=(condition,), hold=Hold(fraction=0.5)), curve).fired == fires
+
+
 @given(st.floats(1, 10), st.floats(1, 10), st.integers(1, 1000))
 def test_confidence_grows_with_strength_and_points(one: float, other: float, points: int) -> None:
     assert (confidence(one, points) <= confidence(other, points)) or one >= other
