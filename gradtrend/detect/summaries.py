@@ -17,10 +17,9 @@ _SKETCH_POINTS = 60  # a sparkline's width on an 80-column terminal
 
 
 def summaries(run: RunCurves, judged: Sequence[Judged]) -> Iterator[SeriesReport]:
-    """Every series with a role: totals with their trend, layers, loss, learning rate, loss scale, weight norms."""
+    """Every series with a role, total norms with their trend."""
     trends = {id(j.series): j for j in judged}
-    others = [s for s in (run.loss, run.lr, run.loss_scale) if s is not None]
-    for series in (*run.norms, *run.layers, *others, *run.param_norms):
+    for series in run.series:
         yield _one(run, series, trends.get(id(series)))
 
 

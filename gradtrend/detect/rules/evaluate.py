@@ -56,9 +56,7 @@ def _checked(rule: Rule, curve: Curve, conditions: Sequence[Condition]) -> Check
     fired = True
     for condition in conditions:
         measure = MEASURES[condition.measure]
-        if condition.measure not in curve.measured:
-            curve.measured[condition.measure] = measure.function(curve)
-        observed = curve.measured[condition.measure]
+        observed = curve.measure(measure.function)
         if observed is None or math.isnan(observed):
             if condition.missing == "pass":
                 continue
