@@ -15,7 +15,7 @@ from gradtrend.detect.summaries import summaries
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
 from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.report import Checks, NonFinite, RunReport, SkippedRule
-from gradtrend.model.rule import REPLAY_NOTE, Rule
+from gradtrend.model.rule import REPLAY_NOTE, Rule, Scope
 from gradtrend.model.runlog import Note, RunLog
 from gradtrend.model.words import Role, Trend
 
@@ -50,14 +50,13 @@ def _finding_order(finding: Finding) -> tuple[int, str, int]:
 
 def _curves(rule: Rule, run: RunCurves) -> list[Curve]:
     """What a rule is evaluated on."""
-    if rule.scope == "once":
+    if rule.scope is Scope.ONCE:
         return [run.curve(run.norms[0] if run.norms else None)]
-    role = Role(rule.role)
-    if role is Role.GRAD_NORM:
-        return [run.curve(series) for series in (run.layers if rule.scope == "layer" else run.norms)]
-    if role is Role.PARAM_NORM:
+    if rule.role is Role.GRAD_NORM:
+        return [run.curve(series) for series in (run.layers if rule.scope is Scope.LAYER else run.norms)]
+    if rule.role is Role.PARAM_NORM:
         return [run.curve(series) for series in run.param_norms]
-    single = {Role.LOSS: run.loss, Role.LR: run.lr, Role.LOSS_SCALE: run.loss_scale}.get(role)
+    single = {Role.LOSS: run.loss, Role.LR: run.lr, Role.LOSS_SCALE: run.loss_scale}.get(rule.role)
     return [] if single is None else [run.curve(single)]
 
 
@@ -68,11 +67,11 @@ def _without_silenced(checks: list[Check]) -> list[Check]:
     rule by one that fired anywhere in the run.
     """
     fired = {(check.rule.id, id(check.curve.series)) for check in checks if check.fired}
-    run_wide = {check.rule.id for check in checks if check.fired and check.rule.scope == "once"}
+    run_wide = {check.rule.id for check in checks if check.fired and check.rule.scope is Scope.ONCE}
     anywhere = {rule for rule, _ in fired}
 
     def silenced(check: Check) -> bool:
-        if check.rule.scope == "run" and check.rule.role == Role.GRAD_NORM:
+        if check.rule.scope is Scope.RUN and check.rule.role is Role.GRAD_NORM:
             return any(other in run_wide or (other, id(check.curve.series)) in fired for other in check.rule.unless)
         return bool(anywhere.intersection(check.rule.unless))
 
@@ -162,10 +161,17 @@ def _checks(rules: Sequence[Rule], checks: Sequence[Check]) -> Checks:
     return Checks(tuple(r.id for r in rules if r.id in ran), tuple(skipped))
 
 
+_IN_WORDS = {
+    Role.LOSS: "loss",
+    Role.LR: "learning rate",
+    Role.LOSS_SCALE: "loss scale",
+    Role.PARAM_NORM: "parameter norm",
+}
+
+
 def _nothing_to_check(rule: Rule) -> str:
     if rule.note == REPLAY_NOTE:
         return "no step was replayed"
-    if rule.scope == "layer":
+    if rule.scope is Scope.LAYER:
         return "no per-layer norms"
-    what = {"loss": "loss", "lr": "learning rate", "loss_scale": "loss scale", "param_norm": "parameter norm"}
-    return f"no {what.get(rule.role, 'gradient norm')} logged"
+    return f"no {_IN_WORDS.get(rule.role, 'gradient norm')} logged"

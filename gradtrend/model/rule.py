@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from gradtrend.model.words import Severity, Trend
+from gradtrend.model.words import Role, Severity, Trend
+
+
+class Scope(StrEnum):
+    """What a rule is evaluated on: each total, each per-layer norm, or the run as a whole."""
+
+    RUN = "run"
+    LAYER = "layer"
+    ONCE = "once"
+
+
+class Missing(StrEnum):
+    """What happens where a measure cannot be taken: the rule is not checked, or the condition is passed over."""
+
+    SKIP = "skip"
+    PASS = "pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +29,7 @@ class Condition:
     """One measure and the limit it must be above or below; exactly one of the two is set. `why` gives the reason.
 
     `case` groups conditions into alternatives: the rule fires when all conditions without a case and all of one case
-    hold. `missing` says what happens where the measure cannot be taken: "skip" (the rule is not checked) or "pass".
+    hold.
     """
 
     measure: str
@@ -21,7 +37,7 @@ class Condition:
     above: float | None = None
     below: float | None = None
     case: str | None = None
-    missing: str = "skip"
+    missing: Missing = Missing.SKIP
 
     @property
     def limit(self) -> float:
@@ -65,9 +81,8 @@ REPLAY_NOTE = "replay"
 class Rule:
     """One rule.
 
-    `role` and `scope` ("run": each total, "layer": each per-layer norm, "once": the run as a whole) or `note` (an
-    observation made while reading) say what it is applied to. `unless` lists ids that silence it. A rule that
-    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see.
+    `role` and `scope`, or `note` (an observation made while reading), say what it is applied to. `unless` lists ids
+    that silence it. A rule that `forbids_verdict` makes the trend undetermined. `blind` says what it does not see.
     """
 
     id: str
@@ -77,8 +92,8 @@ class Rule:
     message: str
     help: str = ""
     blind: str = ""
-    role: str = "grad_norm"
-    scope: str = "run"
+    role: Role = Role.GRAD_NORM
+    scope: Scope = Scope.RUN
     note: str | None = None
     trend: Trend | None = None
     forbids_verdict: bool = False

@@ -11,7 +11,7 @@ from gradtrend.detect.curves.shape import Change, Shape
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.measures.spans import Steps, first_span
 from gradtrend.model.finding import Evidence
-from gradtrend.model.rule import Condition, Hold, Rule
+from gradtrend.model.rule import Condition, Hold, Missing, Rule
 
 # Ratios of measure to limit are kept within 0.1 .. 10: beyond that nothing is more certain.
 _MOST_RATIO = 10.0
@@ -58,7 +58,7 @@ def _checked(rule: Rule, curve: Curve, conditions: Sequence[Condition]) -> Check
         measure = MEASURES[condition.measure]
         observed = curve.measure(measure.function)
         if observed is None or math.isnan(observed):
-            if condition.missing == "pass":
+            if condition.missing is Missing.PASS:
                 continue
             return Check(rule, curve, False, 0.0, (), measure.missing or condition.measure)
         evidence.append(Evidence(condition.measure, observed, condition.limit))

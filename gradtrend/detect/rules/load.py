@@ -10,8 +10,8 @@ from typing import Any
 
 from gradtrend.detect.rules.problems import problems_of
 from gradtrend.errors import ConfigError
-from gradtrend.model.rule import Action, Condition, Hold, Rule
-from gradtrend.model.words import Severity, Trend
+from gradtrend.model.rule import Action, Condition, Hold, Missing, Rule, Scope
+from gradtrend.model.words import Role, Severity, Trend
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -89,12 +89,16 @@ def _rule(data: Mapping[str, Any]) -> Rule:
     return Rule(
         **plain,
         severity=Severity(data["severity"]),
-        role=select.get("role", "grad_norm"),
-        scope=select.get("scope", "run"),
+        role=Role(select.get("role", Role.GRAD_NORM)),
+        scope=Scope(select.get("scope", Scope.RUN)),
         note=select.get("note"),
         trend=Trend(data["trend"]) if "trend" in data else None,
-        when=tuple(Condition(**condition) for condition in data.get("when", ())),
+        when=tuple(_condition(condition) for condition in data.get("when", ())),
         hold=Hold(hold.get("points"), hold.get("fraction")),
         unless=tuple(data.get("unless", ())),
         actions=tuple(Action(**action) for action in data.get("action", ())),
     )
+
+
+def _condition(data: Mapping[str, Any]) -> Condition:
+    return Condition(**{**data, "missing": Missing(data.get("missing", Missing.SKIP))})

@@ -10,6 +10,7 @@ from typing import Any
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.circumstances import FACTS
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
+from gradtrend.model.rule import Missing, Scope
 from gradtrend.model.words import Role, Severity, Trend
 
 _LARGEST = sys.float_info.max  # TOML has NaN, inf, and integers of any length
@@ -36,7 +37,6 @@ _WHEN = {
 }  # fmt: skip
 _HOLD = {"until": "text", "points": "a whole number", "fraction": "a number"}
 _ACTION = {"text": "text", "when": "text", "text_for": "a table of texts"}
-_SCOPES = ("run", "layer", "once")
 
 
 def problems_of(data: Mapping[str, Any]) -> list[str]:
@@ -48,7 +48,7 @@ def problems_of(data: Mapping[str, Any]) -> list[str]:
     select, hold = data.get("select", {}), data.get("hold", {})
     found += _wrong_keys(select, _SELECT, "select.")
     found += _wrong_word("role", select, [r.value for r in Role], "select.")
-    found += _wrong_word("scope", select, _SCOPES, "select.")
+    found += _wrong_word("scope", select, [s.value for s in Scope], "select.")
     if "when" not in data and "note" not in select:
         found.append("needs a [[when]], or select.note: it would fire on every run")
     for i, condition in enumerate(data.get("when", ())):
@@ -95,7 +95,7 @@ def _condition_problems(data: Mapping[str, Any]) -> list[str]:
         found.append("needs exactly one number, above or below")
     if not data.get("why"):
         found.append("needs a why: the reason for the limit")
-    return found + _wrong_word("missing", data, ("skip", "pass"))
+    return found + _wrong_word("missing", data, [m.value for m in Missing])
 
 
 def _action_problems(data: Mapping[str, Any]) -> list[str]:

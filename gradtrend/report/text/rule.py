@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from gradtrend.model.rule import Condition, Hold, Rule
+from gradtrend.model.rule import Condition, Hold, Rule, Scope
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.numbers import number
 from gradtrend.report.wording.style import Style
@@ -61,9 +61,9 @@ def _paragraphs(text: str, style: Style) -> list[str]:
 def _target(rule: Rule) -> str:
     if rule.note:
         return f"what was noticed while reading: {rule.note}"
-    if rule.scope == "once":
+    if rule.scope is Scope.ONCE:
         return "the run as a whole"
-    where = "each layer" if rule.scope == "layer" else "the run's total"
+    where = "each layer" if rule.scope is Scope.LAYER else "the run's total"
     return f"{rule.role} series, {where}"
 
 

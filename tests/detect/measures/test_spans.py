@@ -10,7 +10,7 @@ import pytest
 from gradtrend.detect.measures import MEASURES, spans
 from gradtrend.detect.measures.spans import Span, first_span
 from gradtrend.detect.rules.evaluate import evaluate
-from gradtrend.model.rule import Condition, Rule
+from gradtrend.model.rule import Condition, Missing, Rule
 from gradtrend.model.words import Severity
 from tests.detect.runs import curve_of, log_of
 
@@ -62,6 +62,6 @@ def test_without_a_judged_point_there_are_no_steps() -> None:
 def test_a_check_speaks_of_what_was_measured() -> None:
     rule = Rule("X1", "x", Severity.INFO, "summary", "message")
     spike = Condition("late_spike_decades", "why", above=0.6)
-    unmeasured = Condition("spike_rate", "why", above=0.0, missing="pass")
+    unmeasured = Condition("spike_rate", "why", above=0.0, missing=Missing.PASS)
     assert evaluate(replace(rule, when=(unmeasured, spike)), CURVE).steps == (500, 510)
     assert evaluate(replace(rule, when=(unmeasured,)), CURVE).steps == (0, 990)

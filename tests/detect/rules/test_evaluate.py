@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gradtrend.detect.confidence import confidence, unrivalled
 from gradtrend.detect.rules.evaluate import Check, evaluate
-from gradtrend.model.rule import Condition, Hold, Rule
+from gradtrend.model.rule import Condition, Hold, Missing, Rule
 from gradtrend.model.words import Severity
 from tests.detect.runs import curve_of, log_of
 
@@ -19,11 +19,11 @@ STEP = [1.0] * 60 + [100.0] * 40
 RULE = Rule("X1", "x", Severity.WARNING, "summary", "message")
 
 
-def rise(above: float, curve: str | None = None, missing: str = "skip") -> Condition:
+def rise(above: float, curve: str | None = None, missing: Missing = Missing.SKIP) -> Condition:
     return Condition("decades_above_baseline", "why", above=above, case=curve, missing=missing)
 
 
-def loss_gain(below: float, curve: str | None = None, missing: str = "skip") -> Condition:
+def loss_gain(below: float, curve: str | None = None, missing: Missing = Missing.SKIP) -> Condition:
     return Condition("loss_gain_overall", "why", below=below, case=curve, missing=missing)
 
 
@@ -52,8 +52,8 @@ def test_the_strength_is_that_of_the_weakest_condition() -> None:
 def test_what_cannot_be_measured_leaves_the_rule_unchecked_or_is_passed_over() -> None:
     unchecked = check(rise(1.0), loss_gain(0.1))
     assert (unchecked.fired, unchecked.missing) == (False, "no usable loss")
-    assert check(rise(1.0), loss_gain(0.1, missing="pass")).fired
-    assert not check(rise(1.0), loss_gain(0.1, missing="pass"), loss=True).fired
+    assert check(rise(1.0), loss_gain(0.1, missing=Missing.PASS)).fired
+    assert not check(rise(1.0), loss_gain(0.1, missing=Missing.PASS), loss=True).fired
 
 
 def test_one_alternative_is_enough() -> None:
