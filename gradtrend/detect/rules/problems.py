@@ -35,6 +35,7 @@ _SELECT = {"role": "text", "scope": "text", "note": "text"}
 _WHEN = {
     "measure": "text", "above": "a number", "below": "a number", "why": "text", "case": "text", "missing": "text",
 }  # fmt: skip
+# A hold always is to the end; older files say so with `until`.
 _HOLD = {"until": "text", "points": "a whole number", "fraction": "a number"}
 _ACTION = {"text": "text", "when": "text", "text_for": "a table of texts"}
 

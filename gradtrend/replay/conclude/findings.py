@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.replay import Outcome, Replay, ReplayCause
-from gradtrend.model.rule import Action, Rule
+from gradtrend.model.rule import Rule
 
 _BY_CAUSE = {
     ReplayCause.DATA: "GT601",
@@ -24,7 +24,7 @@ _BY_OUTCOME = {
     Outcome.NOT_REPRODUCED: "GT610",
     Outcome.CANNOT_RUN: "GT611",
 }
-_SENTENCES = 3  # of the reasons that make up a finding's message
+_SENTENCES = 3  # of the reasons that a message can quote
 
 
 def with_findings(replay: Replay, rules: Sequence[Rule]) -> Replay:
@@ -45,30 +45,37 @@ def _rule_ids(replay: Replay) -> Iterator[str]:
 
 def _finding(replay: Replay, rule: Rule) -> Finding:
     step = replay.inspection.step
+    known = _known(replay)
+    actions = [_filled(action.text_for.get(replay.inspection.kind, action.text), known) for action in rule.actions]
     return Finding(
         rule=rule.id,
         name=rule.name,
         severity=rule.severity,
         confidence=_confidence(replay),
-        message=" ".join(replay.why[:_SENTENCES]) or rule.summary,
+        message=_filled(rule.message, known) or rule.summary,
         first_step=step,
         last_step=step,
         evidence=tuple(_evidence(replay)),
-        actions=tuple(text for action in rule.actions if (text := _action_text(action, replay)) is not None),
+        actions=tuple(text for text in actions if text is not None),
     )
 
 
-def _action_text(action: Action, replay: Replay) -> str | None:
-    """The action in the words of the run's framework; None where it speaks of what a replay does not know."""
+def _known(replay: Replay) -> dict[str, object]:
+    """What a rule's message and actions may speak of; `note` are the reasons of the verdict."""
     values = {
+        "note": " ".join(replay.why[:_SENTENCES]),
         "module": replay.origin.module if replay.origin is not None else None,
         "precision": replay.precision,
         "capture": replay.inspection.path,
         "capture_step": replay.inspection.step,
     }
-    known = {name: value for name, value in values.items() if value not in (None, "")}
+    return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+def _filled(template: str, known: Mapping[str, object]) -> str | None:
+    """The template with what is known; None where it speaks of what a replay does not know."""
     try:
-        return action.text_for.get(replay.inspection.kind, action.text).format(**known)
+        return template.format(**known)
     except (KeyError, IndexError):
         return None
 

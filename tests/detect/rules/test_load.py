@@ -10,7 +10,7 @@ import pytest
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.load import builtin_folder, load_rules
 from gradtrend.errors import ConfigError
-from gradtrend.model.rule import Rule
+from gradtrend.model.rule import Hold, Rule
 from gradtrend.model.words import Role, Severity, Verdict
 from tests.detect.runs import finding, fired, judged, log_of, shipped_rules
 
@@ -159,6 +159,11 @@ def test_a_rule_with_the_same_id_takes_the_place_of_the_shipped_one(tmp_path: Pa
     rules = load_rules(folder(tmp_path, mine=mine))
     assert len(rules) == len(shipped_rules())
     assert next(rule for rule in rules if rule.id == "GT104").name == "high-norm"
+
+
+def test_a_hold_may_still_say_that_it_is_to_the_end(tmp_path: Path) -> None:
+    older = GOOD + '\n[hold]\nuntil = "end"\npoints = 3\n'
+    assert load_rules(folder(tmp_path, mine=older))[-1].hold == Hold(points=3)
 
 
 def test_a_changed_limit_changes_the_verdict(tmp_path: Path) -> None:
