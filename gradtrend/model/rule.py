@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gradtrend.model.words import Role, Severity, Trend
+from gradtrend.model.words import Cause, Role, Severity, Trend
 
 
 class Scope(StrEnum):
@@ -77,12 +77,30 @@ class Action:
 REPLAY_NOTE = "replay"
 
 
+class ReplayTopic(StrEnum):
+    """What of a replay a rule is for: the cause of a confirmed step, or another outcome, in the words of a replay."""
+
+    DATA = "data"
+    PRECISION_RANGE = "precision-range"
+    LOSS_SCALE = "loss-scale"
+    FORWARD_OPERATOR = "forward-operator"
+    BACKWARD_OPERATOR = "backward-operator"
+    BAD_STATE = "bad-state"
+    OTHER_RANK = "other-rank"
+    EXPLOSION = "explosion"
+    FLAKY = "flaky"
+    NOT_REPRODUCED = "not-reproduced"
+    CANNOT_RUN = "cannot-run"
+    INSPECTED = "inspected"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule.
 
-    `role` and `scope`, or `note` (an observation made while reading), say what it is applied to. `unless` lists ids
-    that silence it. A rule that `forbids_verdict` makes the trend undetermined. `blind` says what it does not see.
+    `role` and `scope`, or `note` (an observation made while reading) or `replay` say what it is applied to. `unless`
+    lists ids that silence it. A rule with a `trend` or `cause` gives it to the series or the collapse, one that
+    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see.
     """
 
     id: str
@@ -95,7 +113,9 @@ class Rule:
     role: Role = Role.GRAD_NORM
     scope: Scope = Scope.RUN
     note: str | None = None
+    replay: ReplayTopic | None = None
     trend: Trend | None = None
+    cause: Cause | None = None
     forbids_verdict: bool = False
     when: tuple[Condition, ...] = ()
     hold: Hold = Hold()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from gradtrend.detect.rules.problems import problems_of
 from gradtrend.errors import ConfigError
-from gradtrend.model.rule import Action, Condition, Hold, Missing, Rule, Scope
-from gradtrend.model.words import Role, Severity, Trend
+from gradtrend.model.rule import REPLAY_NOTE, Action, Condition, Hold, Missing, ReplayTopic, Rule, Scope
+from gradtrend.model.words import Cause, Role, Severity, Trend
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -32,16 +33,30 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
     if extra is not None:
         if not extra.is_dir():
             raise ConfigError(f"--rules {extra}: no such folder")
-        rules |= _read_folder(extra, problems)
+        own = _read_folder(extra, problems)
+        rules |= {rule_id: _in_place_of(shipped.get(rule_id), rule) for rule_id, rule in own.items()}
     problems += [
         f"{rule.id}: unless names {other}, which is no rule"
         for rule in rules.values()
         for other in rule.unless
         if other not in rules
     ]
+    problems += [
+        f"{rule.id}: select.note is {REPLAY_NOTE!r}, so select.replay must say what of a replay it is for"
+        for rule in rules.values()
+        if rule.note == REPLAY_NOTE and rule.replay is None
+    ]
     if problems:
         raise ConfigError("\n".join(problems), "`gradtrend rule` lists the shipped rules; their files show the keys.")
     return tuple(rules[rule_id] for rule_id in sorted(rules))
+
+
+def _in_place_of(shipped: Rule | None, own: Rule) -> Rule:
+    """A user's rule, for what the shipped one with its id is for where its file, an older one, does not say."""
+    if shipped is None:
+        return own
+    replay = own.replay or (shipped.replay if own.note == REPLAY_NOTE else None)
+    return replace(own, cause=own.cause or shipped.cause, replay=replay)
 
 
 @lru_cache(maxsize=1)
@@ -91,8 +106,10 @@ def _rule(data: Mapping[str, Any]) -> Rule:
         severity=Severity(data["severity"]),
         role=Role(select.get("role", Role.GRAD_NORM)),
         scope=Scope(select.get("scope", Scope.RUN)),
-        note=select.get("note"),
+        note=select.get("note", REPLAY_NOTE if "replay" in select else None),
+        replay=ReplayTopic(select["replay"]) if "replay" in select else None,
         trend=Trend(data["trend"]) if "trend" in data else None,
+        cause=Cause(data["cause"]) if "cause" in data else None,
         when=tuple(_condition(condition) for condition in data.get("when", ())),
         hold=Hold(hold.get("points"), hold.get("fraction")),
         unless=tuple(data.get("unless", ())),

@@ -10,8 +10,8 @@ from typing import Any
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.circumstances import FACTS
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
-from gradtrend.model.rule import Missing, Scope
-from gradtrend.model.words import Role, Severity, Trend
+from gradtrend.model.rule import Missing, ReplayTopic, Scope
+from gradtrend.model.words import Cause, Role, Severity, Trend
 
 _LARGEST = sys.float_info.max  # TOML has NaN, inf, and integers of any length
 _SHOWN = 100  # characters of a wrong value that are repeated
@@ -26,12 +26,12 @@ _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "a list of tables": lambda value: isinstance(value, list) and all(isinstance(v, dict) for v in value),
 }
 _TOP = {
-    "id": "text", "name": "text", "severity": "text", "trend": "text", "summary": "text", "message": "text",
-    "help": "text", "blind": "text", "forbids_verdict": "true or false", "unless": "a list of texts",
+    "id": "text", "name": "text", "severity": "text", "trend": "text", "cause": "text", "summary": "text",
+    "message": "text", "help": "text", "blind": "text", "forbids_verdict": "true or false", "unless": "a list of texts",
     "select": "a table", "when": "a list of tables", "hold": "a table", "action": "a list of tables",
 }  # fmt: skip
 _REQUIRED = ("id", "name", "severity", "summary", "message")
-_SELECT = {"role": "text", "scope": "text", "note": "text"}
+_SELECT = {"role": "text", "scope": "text", "note": "text", "replay": "text"}
 _WHEN = {
     "measure": "text", "above": "a number", "below": "a number", "why": "text", "case": "text", "missing": "text",
 }  # fmt: skip
@@ -46,12 +46,14 @@ def problems_of(data: Mapping[str, Any]) -> list[str]:
     data = _sound(data, _TOP)
     found += _wrong_word("severity", data, [s.value for s in Severity])
     found += _wrong_word("trend", data, [t.value for t in Trend])
+    found += _wrong_word("cause", data, [c.value for c in Cause])
     select, hold = data.get("select", {}), data.get("hold", {})
     found += _wrong_keys(select, _SELECT, "select.")
     found += _wrong_word("role", select, [r.value for r in Role], "select.")
     found += _wrong_word("scope", select, [s.value for s in Scope], "select.")
-    if "when" not in data and "note" not in select:
-        found.append("needs a [[when]], or select.note: it would fire on every run")
+    found += _wrong_word("replay", select, [t.value for t in ReplayTopic], "select.")
+    if "when" not in data and not {"note", "replay"} & set(select):
+        found.append("needs a [[when]], or select.note or select.replay: it would fire on every run")
     for i, condition in enumerate(data.get("when", ())):
         found += [f"when[{i}]: {problem}" for problem in _condition_problems(condition)]
     found += _wrong_keys(hold, _HOLD, "hold.")

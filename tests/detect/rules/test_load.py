@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.load import builtin_folder, load_rules
 from gradtrend.errors import ConfigError
-from gradtrend.model.rule import Hold, Rule
-from gradtrend.model.words import Role, Severity, Verdict
+from gradtrend.model.replay import Outcome, ReplayCause
+from gradtrend.model.rule import Hold, ReplayTopic, Rule
+from gradtrend.model.words import Cause, Role, Severity, Verdict
 from tests.detect.runs import finding, fired, judged, log_of, shipped_rules
 
 GOOD = """
@@ -53,6 +55,9 @@ MISTAKES = {
     "unknown key in action": (
         GOOD.replace("[[action]]", "[[action]]\nurgent = true"), "action[0]: unknown key 'urgent'",
     ),
+    "wrong cause": ('cause = "cosmic rays"\n' + GOOD, "cause"),
+    "wrong topic of a replay": (GOOD + '\n[select]\nreplay = "confirmed"\n', "select.replay"),
+    "no topic of a replay": (GOOD + '\n[select]\nnote = "replay"\n', "select.replay must say"),
     "wrong hold": (GOOD + '\n[hold]\nuntil = "never"\n', "hold.until"),
     "no such measure": (GOOD.replace('measure = "typical_norm"', 'measure = "height"'), "height"),
     "two limits": (GOOD.replace("above = 5.0", "above = 5.0\nbelow = 9.0"), "above or below"),
@@ -164,6 +169,30 @@ def test_a_rule_with_the_same_id_takes_the_place_of_the_shipped_one(tmp_path: Pa
 def test_a_hold_may_still_say_that_it_is_to_the_end(tmp_path: Path) -> None:
     older = GOOD + '\n[hold]\nuntil = "end"\npoints = 3\n'
     assert load_rules(folder(tmp_path, mine=older))[-1].hold == Hold(points=3)
+
+
+def test_what_an_older_file_for_a_shipped_id_does_not_say_stays(tmp_path: Path) -> None:
+    masked = GOOD.replace('"US1"', '"GT203"')
+    replayed = GOOD.split("[[when]]")[0].replace('"US1"', '"GT601"') + '[select]\nnote = "replay"\n'
+    rules = {rule.id: rule for rule in load_rules(folder(tmp_path, masked=masked, replayed=replayed))}
+    assert rules["GT203"].cause is Cause.MASKED
+    assert rules["GT601"].replay is ReplayTopic.DATA
+
+
+def test_topics_of_replays_are_the_words_of_a_replay() -> None:
+    assert {topic.value for topic in ReplayTopic} == {*ReplayCause, *Outcome} - {Outcome.CONFIRMED}
+    assert sorted(rule.replay for rule in shipped_rules() if rule.replay is not None) == sorted(ReplayTopic)
+
+
+def test_the_limit_of_the_rule_on_masked_losses_decides_the_cause(tmp_path: Path) -> None:
+    shipped = (builtin_folder() / "GT203-masked-loss.toml").read_text(encoding="utf-8")
+    norm, loss = [*NORM, *[math.nan] * 10], [2.0] * 46 + [0.0] * 4  # four zeros beside ten norms without a value
+    lower = load_rules(folder(tmp_path, mine=shipped.replace("above = 0.5", "above = 0.3")))
+    for rules, cause, fires in ((shipped_rules(), Cause.GRADIENT_FIRST, False), (lower, Cause.MASKED, True)):
+        report = judged(log_of(norm, loss), rules)
+        assert report.nonfinite is not None
+        assert report.nonfinite.cause is cause
+        assert ("GT203" in fired(report)) == fires
 
 
 def test_a_changed_limit_changes_the_verdict(tmp_path: Path) -> None:
