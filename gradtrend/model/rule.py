@@ -26,17 +26,12 @@ class Missing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One measure and the limit it must be above or below; exactly one of the two is set. `why` gives the reason.
-
-    `case` groups conditions into alternatives: the rule fires when all conditions without a case and all of one case
-    hold.
-    """
+    """One measure and the limit it must be above or below; exactly one of the two is set. `why` gives the reason."""
 
     measure: str
     why: str
     above: float | None = None
     below: float | None = None
-    case: str | None = None
     missing: Missing = Missing.SKIP
 
     @property
@@ -49,6 +44,14 @@ class Condition:
     def holds(self, observed: float) -> bool:
         """Whether an observed value is on the firing side of the limit."""
         return observed > self.limit if self.above is not None else observed < self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of several ways for a rule to fire: what must hold beside the conditions that always must."""
+
+    name: str
+    when: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,10 @@ class ReplayTopic(StrEnum):
 class Rule:
     """One rule.
 
-    `role` and `scope`, or `note` (an observation made while reading) or `replay` say what it is applied to. `unless`
-    lists ids that silence it. A rule with a `trend` or `cause` gives it to the series or the collapse, one that
-    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see.
+    `role` and `scope`, or `note` (an observation made while reading) or `replay` say what it is applied to. It fires
+    where all conditions of `when`, and all of one alternative if there are any, hold. `unless` lists ids that silence
+    it. A rule with a `trend` or `cause` gives it to the series or the collapse, one that `forbids_verdict` makes the
+    trend undetermined. `blind` says what it does not see.
     """
 
     id: str
@@ -118,6 +122,7 @@ class Rule:
     cause: Cause | None = None
     forbids_verdict: bool = False
     when: tuple[Condition, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     hold: Hold = Hold()
     unless: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()

@@ -41,12 +41,10 @@ class Check:
 
 
 def evaluate(rule: Rule, curve: Curve) -> Check:
-    """Check one rule on one curve. Alternatives (conditions with a `case`) are tried in turn; the strongest counts."""
-    names = list(dict.fromkeys(c.case for c in rule.when if c.case is not None))
-    if not names:
+    """One rule on one curve. Alternatives are tried in turn; the strongest counts."""
+    if not rule.alternatives:
         return _checked(rule, curve, rule.when)
-    groups = [[c for c in rule.when if c.case is None] + [c for c in rule.when if c.case == name] for name in names]
-    checks = [_checked(rule, curve, group) for group in groups]
+    checks = [_checked(rule, curve, (*rule.when, *alternative.when)) for alternative in rule.alternatives]
     checked = [check for check in checks if check.missing is None]
     return max(checked or checks, key=lambda check: (check.fired, check.strength))
 

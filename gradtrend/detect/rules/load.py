@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from gradtrend.detect.rules.problems import problems_of
 from gradtrend.errors import ConfigError
-from gradtrend.model.rule import REPLAY_NOTE, Action, Condition, Hold, Missing, ReplayTopic, Rule, Scope
+from gradtrend.model.rule import REPLAY_NOTE, Action, Alternative, Condition, Hold, Missing, ReplayTopic, Rule, Scope
 from gradtrend.model.words import Cause, Role, Severity, Trend
 
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -110,12 +110,26 @@ def _rule(data: Mapping[str, Any]) -> Rule:
         replay=ReplayTopic(select["replay"]) if "replay" in select else None,
         trend=Trend(data["trend"]) if "trend" in data else None,
         cause=Cause(data["cause"]) if "cause" in data else None,
-        when=tuple(_condition(condition) for condition in data.get("when", ())),
+        when=tuple(_condition(condition) for condition in data.get("when", ()) if "case" not in condition),
+        alternatives=tuple(_alternatives(data)),
         hold=Hold(hold.get("points"), hold.get("fraction")),
         unless=tuple(data.get("unless", ())),
         actions=tuple(Action(**action) for action in data.get("action", ())),
     )
 
 
+def _alternatives(data: Mapping[str, Any]) -> Iterator[Alternative]:
+    """The alternatives in the order in which they are first named; older files name them as a condition's `case`."""
+    tables = [(one["case"], [one]) for one in data.get("when", ()) if "case" in one]
+    tables += [(one["name"], one["when"]) for one in data.get("alternative", ())]
+    found: dict[str, list[Condition]] = {}
+    for names, conditions in tables:
+        for name in [names] if isinstance(names, str) else names:
+            found.setdefault(name, []).extend(map(_condition, conditions))
+    for name, all_of_it in found.items():
+        yield Alternative(name, tuple(all_of_it))
+
+
 def _condition(data: Mapping[str, Any]) -> Condition:
-    return Condition(**{**data, "missing": Missing(data.get("missing", Missing.SKIP))})
+    plain = {key: data[key] for key in ("measure", "why", "above", "below") if key in data}
+    return Condition(**plain, missing=Missing(data.get("missing", Missing.SKIP)))

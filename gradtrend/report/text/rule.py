@@ -68,13 +68,13 @@ def _target(rule: Rule) -> str:
 
 
 def _conditions(rule: Rule, style: Style) -> list[str]:
-    """The conditions that must all hold, then the groups of which one must hold as a whole."""
-    lines = [line for condition in rule.when if not condition.case for line in _condition(condition, style)]
+    """The conditions that must all hold, then the alternatives of which one must hold as a whole."""
+    lines = [line for condition in rule.when for line in _condition(condition, style)]
     if (held := _hold(rule.hold)) is not None:
         lines += _wrap(f"the change holds to the end, for {held}", style, "  - ", "    ")
-    for place, case in enumerate(dict.fromkeys(c.case for c in rule.when if c.case)):
-        lines.append(f'  {"or" if place else "and"} all of "{escape(case)}":')
-        lines += [line for condition in rule.when if condition.case == case for line in _condition(condition, style)]
+    for place, alternative in enumerate(rule.alternatives):
+        lines.append(f'  {"or" if place else "and"} all of "{escape(alternative.name)}":')
+        lines += [line for condition in alternative.when for line in _condition(condition, style)]
     return lines
 
 

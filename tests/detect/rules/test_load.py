@@ -31,6 +31,7 @@ why = "Ours never is."
 [[action]]
 text = "Look at {metric} (lr {lr})."
 """
+WHEN = '[[alternative.when]]\nmeasure = "decades_fallen"\nabove = 1.0\nwhy = "It fell."\n'
 NORM = [9.0, 9.5, 8.5, 9.2] * 10
 
 
@@ -59,6 +60,23 @@ MISTAKES = {
     "wrong topic of a replay": (GOOD + '\n[select]\nreplay = "confirmed"\n', "select.replay"),
     "no topic of a replay": (GOOD + '\n[select]\nnote = "replay"\n', "select.replay must say"),
     "wrong hold": (GOOD + '\n[hold]\nuntil = "never"\n', "hold.until"),
+    "unknown key in an alternative": (
+        GOOD + '\n[[alternative]]\nname = "a"\nif = 1\n' + WHEN, "alternative[0]: unknown key 'if'",
+    ),
+    "alternative without a name": (GOOD + "\n[[alternative]]\n" + WHEN, "alternative[0]: missing key 'name'"),
+    "alternative without names": (
+        GOOD + "\n[[alternative]]\nname = []\n" + WHEN, "alternative[0]: name must be a text or a list of texts",
+    ),
+    "alternative without conditions": (
+        GOOD + '\n[[alternative]]\nname = "a"\n', "alternative[0]: needs an [[alternative.when]]",
+    ),
+    "wrong condition of an alternative": (
+        GOOD + '\n[[alternative]]\nname = "a"\n' + WHEN + WHEN.replace("above = 1.0\n", ""),
+        "alternative[0].when[1]: needs exactly one number",
+    ),
+    "alternative within an alternative": (
+        GOOD + '\n[[alternative]]\nname = "a"\n' + WHEN + 'case = "b"\n', "alternative[0].when[0]: unknown key 'case'",
+    ),
     "no such measure": (GOOD.replace('measure = "typical_norm"', 'measure = "height"'), "height"),
     "two limits": (GOOD.replace("above = 5.0", "above = 5.0\nbelow = 9.0"), "above or below"),
     "no limit": (GOOD.replace("above = 5.0\n", ""), "above or below"),
@@ -130,6 +148,9 @@ def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         GOOD.replace('"warning"', '["warning"]'),
         GOOD.replace("[[action]]", '[[action]]\nwhen = ["no_lr"]'),
         GOOD.replace('why = "Ours never is."', 'why = "x"\ncase = 3'),
+        'alternative = "a"\n' + GOOD,
+        GOOD + '\n[[alternative]]\nname = "a"\nwhen = 3\n',
+        GOOD + "\n[[alternative]]\nname = [1]\n" + WHEN,
     ],
 )
 def test_a_value_of_the_wrong_kind_is_a_mistake_too(tmp_path: Path, text: str) -> None:
@@ -164,6 +185,104 @@ def test_a_rule_with_the_same_id_takes_the_place_of_the_shipped_one(tmp_path: Pa
     rules = load_rules(folder(tmp_path, mine=mine))
     assert len(rules) == len(shipped_rules())
     assert next(rule for rule in rules if rule.id == "GT104").name == "high-norm"
+
+
+# As rule files were before there was [[alternative]]: the two ways of GT106 and what both must show.
+OLDER = """
+id = "US1"
+name = "spiky"
+severity = "warning"
+summary = "Spikes."
+message = "{metric} spikes."
+
+[[when]]
+measure = "finite_points"
+above = 7.0
+why = "Eight points."
+
+[[when]]
+case = "counted"
+measure = "late_spikes"
+above = 2.0
+why = "Three or more."
+
+[[when]]
+case = "rate"
+measure = "spike_rate"
+above = 0.004
+missing = "pass"
+why = "The spike score."
+
+[[when]]
+case = "counted"
+measure = "typical_norm"
+above = 0.1
+why = "Worth it."
+
+[[action]]
+text = "Look."
+text_for = {lightly-train = "Look at model_args={{\\"lr\\": ...}}."}
+"""
+NEWER = """
+id = "US1"
+name = "spiky"
+severity = "warning"
+summary = "Spikes."
+message = "{metric} spikes."
+
+[[when]]
+measure = "finite_points"
+above = 7.0
+why = "Eight points."
+
+[[alternative]]
+name = "counted"
+[[alternative.when]]
+measure = "late_spikes"
+above = 2.0
+why = "Three or more."
+
+[[alternative]]
+name = "rate"
+[[alternative.when]]
+measure = "spike_rate"
+above = 0.004
+missing = "pass"
+why = "The spike score."
+
+[[alternative]]
+name = "counted"
+[[alternative.when]]
+measure = "typical_norm"
+above = 0.1
+why = "Worth it."
+
+[[action]]
+text = "Look."
+[action.text_for]
+lightly-train = 'Look at model_args={{"lr": ...}}.'
+"""
+
+
+def test_an_older_file_means_what_it_meant(tmp_path: Path) -> None:
+    older = load_rules(folder(tmp_path, mine=OLDER))[-1]
+    assert older == load_rules(folder(tmp_path, mine=NEWER))[-1]
+    assert [condition.measure for condition in older.when] == ["finite_points"]
+    alternatives = {one.name: [condition.measure for condition in one.when] for one in older.alternatives}
+    assert alternatives == {"counted": ["late_spikes", "typical_norm"], "rate": ["spike_rate"]}
+    assert older.actions[0].text_for == {"lightly-train": 'Look at model_args={{"lr": ...}}.'}
+
+
+def test_what_several_alternatives_share_is_said_once(tmp_path: Path) -> None:
+    shared = GOOD + '\n[[alternative]]\nname = ["a", "b"]\n' + WHEN + '\n[[alternative]]\nname = "b"\n' + WHEN
+    rule = load_rules(folder(tmp_path, mine=shared))[-1]
+    assert [(one.name, len(one.when)) for one in rule.alternatives] == [("a", 1), ("b", 2)]
+
+
+def test_lines_of_the_shipped_files_fit_into_120_columns() -> None:
+    lines = {file.name: file.read_text(encoding="utf-8").splitlines() for file in builtin_folder().glob("*.toml")}
+    assert len(lines) == len(shipped_rules())
+    assert [f"{name}:{i}" for name in lines for i, line in enumerate(lines[name], 1) if len(line) > 120] == []
 
 
 def test_a_hold_may_still_say_that_it_is_to_the_end(tmp_path: Path) -> None:
@@ -226,7 +345,9 @@ def test_every_shipped_rule_explains_itself(rule: Rule) -> None:
     assert rule.summary.endswith(".")
     assert rule.help
     assert rule.actions
-    assert (rule.note is None) == bool(rule.when)
+    conditions = [*rule.when, *(condition for one in rule.alternatives for condition in one.when)]
+    assert (rule.note is None) == bool(conditions)
     assert isinstance(rule.role, Role)
-    assert all(len(condition.why) > 8 for condition in rule.when)
-    assert all(condition.measure in MEASURES for condition in rule.when)
+    assert all(len(condition.why) > 8 for condition in conditions)
+    assert not any(re.search(r"\bas above\b|^as for GT\d+\.$", c.why, re.IGNORECASE) for c in conditions)
+    assert all(condition.measure in MEASURES for condition in conditions)
