@@ -27,7 +27,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
     checks = _without_silenced(evaluated)
     judged = [judge_series(norm, [check for check in checks if check.curve.series is norm]) for norm in run.norms]
     verdict, sure = run_verdict(run, judged, checks)
-    findings = [finding_of(check) for check in checks if check.fired]
+    findings = [_finding_of(check) for check in checks if check.fired]
     findings += [f for rule in rules if rule.note is not None for f in _note_findings(rule, run)]
     return RunReport(
         run=log.run,
@@ -78,7 +78,7 @@ def _without_silenced(checks: list[Check]) -> list[Check]:
     return [check for check in checks if not (check.fired and silenced(check))]
 
 
-def finding_of(check: Check) -> Finding:
+def _finding_of(check: Check) -> Finding:
     """The finding of a rule that fired."""
     rule, curve = check.rule, check.curve
     values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence}

@@ -42,7 +42,7 @@ def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:
         baseline=baseline,
         peak=peak,
         decades=decades,
-        sketch=sketch(series.values),
+        sketch=_sketch(series.values),
     )
 
 
@@ -59,7 +59,7 @@ def _baseline(run: RunCurves, series: Series, judged: Judged | None) -> float | 
     return float(10 ** median(shape.y))
 
 
-def sketch(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, ...]:
+def _sketch(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, ...]:
     """At most 60 values for a sparkline: the largest of each equal share of the points; NaN where none is finite."""
     if len(values) <= _SKETCH_POINTS:
         return tuple(values.tolist())

@@ -26,7 +26,7 @@ from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
 
 # x3 above everything before: what a spike of warm-up must show, since the norm is high anyway when training begins.
-BEYOND_HISTORY = 0.5
+_BEYOND_HISTORY = 0.5
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Curve:
             return ()
         early = [s for s in self.spikes if shape.steps[s.first] <= self.early_until]
         highest_later = max((s.decades for s in self.late_spikes), default=0.0)
-        return tuple(s for s in early if s.beyond >= BEYOND_HISTORY and s.decades >= highest_later)
+        return tuple(s for s in early if s.beyond >= _BEYOND_HISTORY and s.decades >= highest_later)
 
     @cached_property
     def late_spikes(self) -> tuple[Spike, ...]:

@@ -17,7 +17,7 @@ def _gain(curve: Curve, *windows: tuple[int, int]) -> float | None:
     return None if curve.run.descent is None else curve.run.descent.gain(*windows)
 
 
-def loss_gain_since_rise(curve: Curve) -> float | None:
+def _loss_gain_since_rise(curve: Curve) -> float | None:
     """How far the loss came since the rise began, as a share of where it was."""
     if (rise := curve.rise) is None or curve.shape is None or rise.decades <= 0:
         return None
@@ -26,36 +26,36 @@ def loss_gain_since_rise(curve: Curve) -> float | None:
     return _gain(curve, *curve.before(rise.onset))
 
 
-def loss_gain_since_fall(curve: Curve) -> float | None:
+def _loss_gain_since_fall(curve: Curve) -> float | None:
     """How far the loss came since the fall began, as a share of where it was."""
     if (fall := curve.fall) is None or fall.decades <= 0:
         return None
     return _gain(curve, *curve.before(fall.onset))
 
 
-def loss_gain_since_low(curve: Curve) -> float | None:
+def _loss_gain_since_low(curve: Curve) -> float | None:
     """How far the loss came since the fall was half done (in decades), as a share of where it was."""
     if (fall := curve.fall) is None or curve.shape is None or fall.held_from >= curve.shape.points:
         return None
     return _gain(curve, curve.since(fall.held_from))
 
 
-def loss_gain_overall(curve: Curve) -> float | None:
+def _loss_gain_overall(curve: Curve) -> float | None:
     """How far the loss came over the whole run, as a share of where it was."""
     return curve.run.loss_gain
 
 
-def loss_scatter_overall(curve: Curve) -> float | None:
+def _loss_scatter_overall(curve: Curve) -> float | None:
     """Relative scatter of the loss over the run."""
     return curve.run.loss_scatter
 
 
 MEASURES: Mapping[str, Measure] = {
     "loss_gain_since_rise": Measure(
-        loss_gain_since_rise, "share", "loss gained since the rise", spans.whole, "no usable loss", change=Direction.UP
+        _loss_gain_since_rise, "share", "loss gained since the rise", spans.whole, "no usable loss", change=Direction.UP
     ),
     "loss_gain_since_fall": Measure(
-        loss_gain_since_fall,
+        _loss_gain_since_fall,
         "share",
         "loss gained since the fall",
         spans.whole,
@@ -63,15 +63,17 @@ MEASURES: Mapping[str, Measure] = {
         change=Direction.DOWN,
     ),
     "loss_gain_since_low": Measure(
-        loss_gain_since_low,
+        _loss_gain_since_low,
         "share",
         "loss gained since half the fall",
         spans.whole,
         "no usable loss",
         change=Direction.DOWN,
     ),
-    "loss_gain_overall": Measure(loss_gain_overall, "share", "loss gained over the run", spans.whole, "no usable loss"),
+    "loss_gain_overall": Measure(
+        _loss_gain_overall, "share", "loss gained over the run", spans.whole, "no usable loss"
+    ),
     "loss_scatter": Measure(
-        loss_scatter_overall, "share", "relative scatter of the loss", spans.whole, "no usable loss"
+        _loss_scatter_overall, "share", "relative scatter of the loss", spans.whole, "no usable loss"
     ),
 }
