@@ -10,13 +10,12 @@ from gradtrend.detect.curves.run import Curve, RunCurves, run_curves
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.actions import actions_for, fill
 from gradtrend.detect.rules.evaluate import Check, evaluate
-from gradtrend.detect.rules.steps import steps_of
 from gradtrend.detect.rules.template import template_values
 from gradtrend.detect.summaries import summaries
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
 from gradtrend.model.finding import Evidence, Finding, by_weight
 from gradtrend.model.report import Checks, NonFinite, RunReport, SkippedRule
-from gradtrend.model.rule import REPLAY_NOTE, Rule
+from gradtrend.model.rule import REPLAY_NOTE, Rule, Scope
 from gradtrend.model.runlog import Note, RunLog
 from gradtrend.model.words import Role, Trend
 
@@ -28,7 +27,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
     checks = _without_silenced(evaluated)
     judged = [judge_series(norm, [check for check in checks if check.curve.series is norm]) for norm in run.norms]
     verdict, sure = run_verdict(run, judged, checks)
-    findings = [finding_of(check) for check in checks if check.fired]
+    findings = [_finding_of(check) for check in checks if check.fired]
     findings += [f for rule in rules if rule.note is not None for f in _note_findings(rule, run)]
     return RunReport(
         run=log.run,
@@ -36,7 +35,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
         confidence=sure,
         sources=log.sources,
         series=tuple(summaries(run, judged)),
-        nonfinite=_nonfinite(run.nonfinite, judged),
+        nonfinite=_nonfinite(run.nonfinite, judged, checks),
         findings=tuple(by_weight(findings)),
         checks=_checks(rules, evaluated),
         captures=log.captures,
@@ -47,14 +46,13 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
 
 def _curves(rule: Rule, run: RunCurves) -> list[Curve]:
     """What a rule is evaluated on."""
-    if rule.scope == "once":
+    if rule.scope is Scope.ONCE:
         return [run.curve(run.norms[0] if run.norms else None)]
-    role = Role(rule.role)
-    if role is Role.GRAD_NORM:
-        return [run.curve(series) for series in (run.layers if rule.scope == "layer" else run.norms)]
-    if role is Role.PARAM_NORM:
+    if rule.role is Role.GRAD_NORM:
+        return [run.curve(series) for series in (run.layers if rule.scope is Scope.LAYER else run.norms)]
+    if rule.role is Role.PARAM_NORM:
         return [run.curve(series) for series in run.param_norms]
-    single = {Role.LOSS: run.loss, Role.LR: run.lr, Role.LOSS_SCALE: run.loss_scale}.get(role)
+    single = {Role.LOSS: run.loss, Role.LR: run.lr, Role.LOSS_SCALE: run.loss_scale}.get(rule.role)
     return [] if single is None else [run.curve(single)]
 
 
@@ -65,22 +63,22 @@ def _without_silenced(checks: list[Check]) -> list[Check]:
     rule by one that fired anywhere in the run.
     """
     fired = {(check.rule.id, id(check.curve.series)) for check in checks if check.fired}
-    run_wide = {check.rule.id for check in checks if check.fired and check.rule.scope == "once"}
+    run_wide = {check.rule.id for check in checks if check.fired and check.rule.scope is Scope.ONCE}
     anywhere = {rule for rule, _ in fired}
 
     def silenced(check: Check) -> bool:
-        if check.rule.scope == "run" and check.rule.role == Role.GRAD_NORM:
+        if check.rule.scope is Scope.RUN and check.rule.role is Role.GRAD_NORM:
             return any(other in run_wide or (other, id(check.curve.series)) in fired for other in check.rule.unless)
         return bool(anywhere.intersection(check.rule.unless))
 
     return [check for check in checks if not (check.fired and silenced(check))]
 
 
-def finding_of(check: Check) -> Finding:
+def _finding_of(check: Check) -> Finding:
     """The finding of a rule that fired."""
     rule, curve = check.rule, check.curve
     values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence}
-    first, last = steps_of(check)
+    first, last = check.steps
     points = curve.shape.points if rule.trend is not None and curve.shape is not None else None
     return Finding(
         rule=rule.id,
@@ -126,17 +124,18 @@ def _note_finding(rule: Rule, run: RunCurves, note: Note) -> Finding:
     )
 
 
-def _nonfinite(state: NonFiniteState, judged: Iterable[Judged]) -> NonFinite | None:
+def _nonfinite(state: NonFiniteState, judged: Iterable[Judged], checks: Sequence[Check]) -> NonFinite | None:
     if not state.any:
         return None
     exploding = [j for j in judged if j.trend is Trend.EXPLODING and j.onset_step is not None]
     onset = min((j.onset_step for j in exploding if j.onset_step is not None), default=None)
     first = state.collapse_step if state.collapsed else state.grad_first
+    named = next((check.rule.cause for check in checks if check.fired and check.rule.cause is not None), None)
     return NonFinite(
         grad_first_step=state.grad_first,
         loss_first_step=state.loss_first,
         order=order_of(state),
-        cause=cause_of(state, bool(exploding)),
+        cause=cause_of(state, bool(exploding), named),
         forward_first_step=state.forward_first,
         lead_steps=None if onset is None or first is None or first < onset else first - onset,
         recovered=not state.collapsed and state.came_back > 0,
@@ -159,10 +158,17 @@ def _checks(rules: Sequence[Rule], checks: Sequence[Check]) -> Checks:
     return Checks(tuple(r.id for r in rules if r.id in ran), tuple(skipped))
 
 
+_IN_WORDS = {
+    Role.LOSS: "loss",
+    Role.LR: "learning rate",
+    Role.LOSS_SCALE: "loss scale",
+    Role.PARAM_NORM: "parameter norm",
+}
+
+
 def _nothing_to_check(rule: Rule) -> str:
     if rule.note == REPLAY_NOTE:
         return "no step was replayed"
-    if rule.scope == "layer":
+    if rule.scope is Scope.LAYER:
         return "no per-layer norms"
-    what = {"loss": "loss", "lr": "learning rate", "loss_scale": "loss scale", "param_norm": "parameter norm"}
-    return f"no {what.get(rule.role, 'gradient norm')} logged"
+    return f"no {_IN_WORDS.get(rule.role, 'gradient norm')} logged"

@@ -17,10 +17,9 @@ _SKETCH_POINTS = 60  # a sparkline's width on an 80-column terminal
 
 
 def summaries(run: RunCurves, judged: Sequence[Judged]) -> Iterator[SeriesReport]:
-    """Every series with a role: totals with their trend, layers, loss, learning rate, loss scale, weight norms."""
+    """Every series with a role, total norms with their trend."""
     trends = {id(j.series): j for j in judged}
-    others = [s for s in (run.loss, run.lr, run.loss_scale) if s is not None]
-    for series in (*run.norms, *run.layers, *others, *run.param_norms):
+    for series in run.series:
         yield _one(run, series, trends.get(id(series)))
 
 
@@ -43,7 +42,7 @@ def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:
         baseline=baseline,
         peak=peak,
         decades=decades,
-        sketch=sketch(series.values),
+        sketch=_sketch(series.values),
     )
 
 
@@ -60,7 +59,7 @@ def _baseline(run: RunCurves, series: Series, judged: Judged | None) -> float | 
     return float(10 ** median(shape.y))
 
 
-def sketch(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, ...]:
+def _sketch(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, ...]:
     """At most 60 values for a sparkline: the largest of each equal share of the points; NaN where none is finite."""
     if len(values) <= _SKETCH_POINTS:
         return tuple(values.tolist())

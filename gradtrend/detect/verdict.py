@@ -10,7 +10,7 @@ from gradtrend.detect.confidence import confidence, unrivalled
 from gradtrend.detect.curves.run import RunCurves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.rules.evaluate import Check
-from gradtrend.detect.rules.steps import steps_of
+from gradtrend.model.rule import Scope
 from gradtrend.model.words import Trend, Verdict
 
 # A trend found on few or doubtful points stands all the same: an explosion is clear with 3 points, and clipping cannot
@@ -37,7 +37,7 @@ def judge_series(series: Series, checks: Sequence[Check]) -> Judged:
     for trend in _PRECEDENCE:
         if trend in fired and (not forbidden or trend in _STANDS_REGARDLESS):
             check = fired[trend]
-            return Judged(series, trend, confidence(check.strength, points), steps_of(check)[0])
+            return Judged(series, trend, confidence(check.strength, points), check.steps[0])
     if forbidden or not points:
         return Judged(series, Trend.UNDETERMINED, None, None)
     return Judged(series, Trend.STABLE, confidence(math.inf, points), None)
@@ -46,7 +46,7 @@ def judge_series(series: Series, checks: Sequence[Check]) -> Judged:
 def run_verdict(run: RunCurves, judged: Sequence[Judged], checks: Sequence[Check]) -> tuple[Verdict, float | None]:
     """The first verdict, in order of precedence, that any series or rule gives; the surest one's confidence."""
     layers = {
-        t: [check for check in checks if check.fired and check.rule.scope == "layer" and check.rule.trend is t]
+        t: [check for check in checks if check.fired and check.rule.scope is Scope.LAYER and check.rule.trend is t]
         for t in Trend
     }
     for trend in (Trend.EXPLODING, None, Trend.VANISHING, Trend.WARMUP_SPIKE, Trend.STABLE):

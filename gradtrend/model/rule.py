@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from gradtrend.model.words import Severity, Trend
+from gradtrend.model.words import Cause, Role, Severity, Trend
+
+
+class Scope(StrEnum):
+    """What a rule is evaluated on: each total, each per-layer norm, or the run as a whole."""
+
+    RUN = "run"
+    LAYER = "layer"
+    ONCE = "once"
+
+
+class Missing(StrEnum):
+    """What happens where a measure cannot be taken: the rule is not checked, or the condition is passed over."""
+
+    SKIP = "skip"
+    PASS = "pass"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One measure and the limit it must be above or below; exactly one of the two is set. `why` gives the reason.
-
-    `case` groups conditions into alternatives: the rule fires when all conditions without a case and all of one case
-    hold. `missing` says what happens where the measure cannot be taken: "skip" (the rule is not checked) or "pass".
-    """
+    """One measure and the limit it must be above or below; exactly one of the two is set. `why` gives the reason."""
 
     measure: str
     why: str
     above: float | None = None
     below: float | None = None
-    case: str | None = None
-    missing: str = "skip"
+    missing: Missing = Missing.SKIP
 
     @property
     def limit(self) -> float:
@@ -33,6 +44,14 @@ class Condition:
     def holds(self, observed: float) -> bool:
         """Whether an observed value is on the firing side of the limit."""
         return observed > self.limit if self.above is not None else observed < self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of several ways for a rule to fire: what must hold beside the conditions that always must."""
+
+    name: str
+    when: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +80,31 @@ class Action:
 REPLAY_NOTE = "replay"
 
 
+class ReplayTopic(StrEnum):
+    """What of a replay a rule is for: the cause of a confirmed step, or another outcome, in the words of a replay."""
+
+    DATA = "data"
+    PRECISION_RANGE = "precision-range"
+    LOSS_SCALE = "loss-scale"
+    FORWARD_OPERATOR = "forward-operator"
+    BACKWARD_OPERATOR = "backward-operator"
+    BAD_STATE = "bad-state"
+    OTHER_RANK = "other-rank"
+    EXPLOSION = "explosion"
+    FLAKY = "flaky"
+    NOT_REPRODUCED = "not-reproduced"
+    CANNOT_RUN = "cannot-run"
+    INSPECTED = "inspected"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule.
 
-    `role` and `scope` ("run": each total, "layer": each per-layer norm, "once": the run as a whole) or `note` (an
-    observation made while reading) say what it is applied to. `unless` lists ids that silence it. A rule that
-    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see.
+    `role` and `scope`, or `note` (an observation made while reading) or `replay` say what it is applied to. It fires
+    where all conditions of `when`, and all of one alternative if there are any, hold. `unless` lists ids that silence
+    it. A rule with a `trend` or `cause` gives it to the series or the collapse, one that `forbids_verdict` makes the
+    trend undetermined. `blind` says what it does not see.
     """
 
     id: str
@@ -77,12 +114,15 @@ class Rule:
     message: str
     help: str = ""
     blind: str = ""
-    role: str = "grad_norm"
-    scope: str = "run"
+    role: Role = Role.GRAD_NORM
+    scope: Scope = Scope.RUN
     note: str | None = None
+    replay: ReplayTopic | None = None
     trend: Trend | None = None
+    cause: Cause | None = None
     forbids_verdict: bool = False
     when: tuple[Condition, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     hold: Hold = Hold()
     unless: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()

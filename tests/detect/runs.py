@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from gradtrend.detect.curves.run import Curve, RunCurves, run_curves
+from gradtrend.detect.curves.run import Curve, run_curves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules.load import load_rules
@@ -102,13 +102,7 @@ def log_of(
 def curve_of(log: RunLog, metric: str | None = "grad_norm") -> Curve:
     """What a rule is evaluated on: one series of a run."""
     run = run_curves(log)
-    return Curve(run, next((s for s in every_series(run) if s.metric == metric), None))
-
-
-def every_series(run: RunCurves) -> list[Series]:
-    """All series of a run that have a role."""
-    others = [s for s in (run.loss, run.lr, run.loss_scale) if s is not None]
-    return [*run.norms, *run.layers, *others, *run.param_norms]
+    return Curve(run, next((s for s in run.series if s.metric == metric), None))
 
 
 def series_of_values(values: Values, steps: Sequence[int] | None = None) -> Series:

@@ -10,7 +10,7 @@ import polars as pl
 from gradtrend.detect.curves.series import FloatArray
 
 # MAD of a normal distribution times this is its standard deviation.
-MAD_TO_SIGMA = 1.4826
+_MAD_TO_SIGMA = 1.4826
 # Below this scatter (2 % of the value) a log is quantised or noiseless; a smaller sigma would make bumps significant.
 LEAST_NOISE = 0.01
 # A window of more points than twice this is taken over the medians of blocks, at least two thirds of this many to the
@@ -37,21 +37,11 @@ def trailing_median(y: FloatArray, window: int) -> FloatArray:
     return _spread_out(_full(_block_medians(y, size), window // size), size, len(y) - window + 1)
 
 
-def centred_median(y: FloatArray, window: int) -> FloatArray:
-    """(n,) medians of windows around each point, one-sided at the ends."""
-    size = _block_size(window)
-    return _spread_out(_centred(_block_medians(y, size), window // size | 1), size, len(y))
-
-
-def local_level(y: FloatArray) -> FloatArray:
-    """(n,) the level around each point: the median of a tenth of the run, at least nine points."""
-    return centred_median(y, _local_window(len(y)))
-
-
 def levels_of(y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """`trailing_median` of a level's window, and `local_level`: what the two have in common is done once.
+    """The medians of all full windows of a level, and (n,) the level around each point: what both need is done once.
 
-    That is the blocks, and where both windows hold as many of them also the medians of all full windows.
+    The level around a point is the median of a tenth of the run, at least nine points, one-sided at the ends. What both
+    need are the blocks, and where both windows hold as many of them also the medians of all full windows.
     """
     window, around = window_of(len(y)), _local_window(len(y))
     size = _block_size(window)  # that of the other one, too: they differ by one point, or are short
@@ -98,19 +88,19 @@ def _block_medians(y: FloatArray, size: int) -> FloatArray:
 _SHORT = 1000
 
 
-def as_polars(values: FloatArray) -> pl.Series:
+def _as_polars(values: FloatArray) -> pl.Series:
     """The values as polars has them."""
     return pl.Series(values.tolist(), dtype=pl.Float64) if len(values) <= _SHORT else pl.Series(values)
 
 
 def _full(y: FloatArray, window: int) -> FloatArray:
     """(n - window + 1,) medians of full windows."""
-    return as_polars(y).rolling_median(window, min_samples=window).to_numpy()[window - 1 :]
+    return _as_polars(y).rolling_median(window, min_samples=window).to_numpy()[window - 1 :]
 
 
 def _centred(y: FloatArray, window: int) -> FloatArray:
     """(n,) medians of an odd window around each value, one-sided at the ends."""
-    return as_polars(y).rolling_median(window, min_samples=1, center=True).to_numpy()
+    return _as_polars(y).rolling_median(window, min_samples=1, center=True).to_numpy()
 
 
 def _spread_out(medians: FloatArray, size: int, points: int) -> FloatArray:
@@ -140,7 +130,7 @@ def noise_of(y: FloatArray, about_level: float) -> float:
 
 def spread(residual: FloatArray) -> float:
     """Standard deviation of a normal distribution with the same median absolute value."""
-    return MAD_TO_SIGMA * _median_in_place(np.abs(residual))
+    return _MAD_TO_SIGMA * _median_in_place(np.abs(residual))
 
 
 def median(values: FloatArray) -> float:
@@ -156,6 +146,6 @@ def _median_in_place(values: FloatArray) -> float:
 
 def quantile(values: FloatArray, share: float) -> float:
     """The quantile of values (n,), n > 0, between two of them by linear interpolation."""
-    found = as_polars(values).quantile(share, "linear")
+    found = _as_polars(values).quantile(share, "linear")
     assert found is not None
     return found

@@ -19,8 +19,6 @@ _STAYS_SHARE = 0.9
 _SCALER_SKIPS = 2
 # Every norm non-finite is a collapse from this many rows on; fewer may be the first log of a run that goes on.
 _ALL_NONFINITE_ROWS = 3
-# A loss of 0.0 at more than this share of the non-finite norms is a filter's doing (the limit of GT203).
-_MOSTLY_MASKED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,16 +192,16 @@ def order_of(state: NonFiniteState) -> Order | None:
     return Order.GRADIENT_FIRST if grad < loss else Order.LOSS_FIRST
 
 
-def cause_of(state: NonFiniteState, exploded: bool) -> Cause | None:
-    """Why, as far as the log tells. `exploded` says that the finite part explodes."""
+def cause_of(state: NonFiniteState, exploded: bool, named: Cause | None) -> Cause | None:
+    """Why, as far as the log tells. `exploded` says that the finite part explodes, `named` what a rule says."""
     if not state.any:
         return None
     if not state.collapsed:
         return Cause.RECOVERED if state.came_back else None
     if exploded:
         return Cause.AFTER_EXPLOSION
-    if state.masked_share > _MOSTLY_MASKED:
-        return Cause.MASKED
+    if named is not None:
+        return named
     order = order_of(state)
     if order is None or (order is Order.GRADIENT_ONLY and not state.grad_count):
         return None  # only a file under debug/ says so: the loss of that step is unknown

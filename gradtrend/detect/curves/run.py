@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -25,7 +26,7 @@ from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
 
 # x3 above everything before: what a spike of warm-up must show, since the norm is high anyway when training begins.
-BEYOND_HISTORY = 0.5
+_BEYOND_HISTORY = 0.5
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,20 @@ class RunCurves:
     loss_scale: Series | None
     param_norms: tuple[Series, ...]
     nonfinite: NonFiniteState
-    _curves: dict[str | None, Curve] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """Every series that has a role: total norms, layers, loss, learning rate, loss scale, weight norms."""
+        single = tuple(s for s in (self.loss, self.lr, self.loss_scale) if s is not None)
+        return (*self.norms, *self.layers, *single, *self.param_norms)
 
     def curve(self, series: Series | None) -> Curve:
-        """The curve of one of this run's series, made once: what was measured for one rule serves the next."""
-        metric = None if series is None else series.metric
-        if metric not in self._curves:
-            self._curves[metric] = Curve(self, series)
-        return self._curves[metric]
+        """The curve of one of this run's series, or of the run as a whole; always the same one."""
+        return self._curves[None if series is None else series.metric]
+
+    @cached_property
+    def _curves(self) -> Mapping[str | None, Curve]:
+        return {None: Curve(self, None)} | {series.metric: Curve(self, series) for series in self.series}
 
     @cached_property
     def warmup_end(self) -> int | None:
@@ -89,12 +96,20 @@ class RunCurves:
 class Curve:
     """One series of a run. For rules on the run as a whole `series` is its first total gradient norm, or None.
 
-    `measured` holds the measures already taken, by name.
+    What is found out about it is kept, so that what one rule asked for serves the next.
     """
 
     run: RunCurves
     series: Series | None
-    measured: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _measured: dict[Callable[[Curve], float | None], float | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def measure(self, function: Callable[[Curve], float | None]) -> float | None:
+        """What a function says of this curve; it is asked once."""
+        if function not in self._measured:
+            self._measured[function] = function(self)
+        return self._measured[function]
 
     @cached_property
     def collapse(self) -> Collapse | None:
@@ -134,7 +149,7 @@ class Curve:
             return ()
         early = [s for s in self.spikes if shape.steps[s.first] <= self.early_until]
         highest_later = max((s.decades for s in self.late_spikes), default=0.0)
-        return tuple(s for s in early if s.beyond >= BEYOND_HISTORY and s.decades >= highest_later)
+        return tuple(s for s in early if s.beyond >= _BEYOND_HISTORY and s.decades >= highest_later)
 
     @cached_property
     def late_spikes(self) -> tuple[Spike, ...]:

@@ -6,6 +6,7 @@ Everything works on y = log10(norm), so that no number here depends on the scale
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 
@@ -25,6 +26,13 @@ _HISTORY_QUANTILE = 0.98
 _ZERO_DROP = 3.0
 # A norm of ordinary size: at least a thousandth of the median of all positive ones.
 _ORDINARY = 1e-3
+
+
+class Direction(Enum):
+    """Which way a level changes."""
+
+    UP = "up"
+    DOWN = "down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,10 @@ class Shape:
     def points(self) -> int:
         """Judged points."""
         return len(self.y)
+
+    def change(self, direction: Direction) -> Change:
+        """The rise or the fall."""
+        return self.rise if direction is Direction.UP else self.fall
 
     @property
     def larger(self) -> Change:

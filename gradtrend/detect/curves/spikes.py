@@ -12,7 +12,7 @@ from gradtrend.detect.curves.series import FloatArray
 # Excess over the local level that makes a point part of a spike: x4 (a level change of x4 is ordinary), in decades.
 SPIKE_DECADES = 0.6
 # ... and this many standard deviations of the log's own noise, so that heavy tails are not spikes.
-SPIKE_SIGMAS = 6.0
+_SPIKE_SIGMAS = 6.0
 # Points this near to each other belong to one spike (share of the run).
 _GAP_SHARE = 0.02
 
@@ -50,7 +50,7 @@ def find_spikes(y: FloatArray, level: FloatArray) -> tuple[Spike, ...]:
         return ()
     excess = y - _settled_start(upper_level(level))
     sigma = max(LEAST_NOISE, spread(excess))
-    above = np.flatnonzero(excess > max(SPIKE_DECADES, SPIKE_SIGMAS * sigma))
+    above = np.flatnonzero(excess > max(SPIKE_DECADES, _SPIKE_SIGMAS * sigma))
     if not len(above):
         return ()
     spikes = []

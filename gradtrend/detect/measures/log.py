@@ -9,23 +9,24 @@ import numpy as np
 from gradtrend.detect.curves.levels import median, spread
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 # Values this near to each other (relative) are the same number: float32 keeps 1e-7, most loggers print 4 digits.
 _SAME = 1e-5
 
 
-def finite_points(curve: Curve) -> float | None:
+def _finite_points(curve: Curve) -> float | None:
     """How many finite positive norms there are."""
     return 0.0 if curve.shape is None else float(curve.shape.points)
 
 
-def gradient_norms(curve: Curve) -> float | None:
+def _gradient_norms(curve: Curve) -> float | None:
     """How many total gradient norms there are; that of two layers or more counts, one layer is not the model."""
     return float(len(curve.run.norms))
 
 
-def share_at_top(curve: Curve) -> float | None:
+def _share_at_top(curve: Curve) -> float | None:
     """Share of the finite norms that equal the largest one: a norm logged after clipping sits at the limit."""
     values = _finite(curve)
     if not len(values):
@@ -33,7 +34,7 @@ def share_at_top(curve: Curve) -> float | None:
     return float((values >= values.max() * (1 - _SAME)).mean()) if values.max() > 0 else 0.0
 
 
-def share_of_zeros(curve: Curve) -> float | None:
+def _share_of_zeros(curve: Curve) -> float | None:
     """Share of the finite norms that are exactly zero, but for steps whose loss is zero too (a satisfied margin)."""
     series, loss = curve.series, curve.run.loss
     if series is None or not series.finite.any():
@@ -44,7 +45,7 @@ def share_of_zeros(curve: Curve) -> float | None:
     return float(zero.sum() / series.finite.sum())
 
 
-def share_repeated(curve: Curve) -> float | None:
+def _share_repeated(curve: Curve) -> float | None:
     """Share of the points that repeat the value before them exactly (of those that are neither zero nor the top)."""
     values = _finite(curve)
     if len(values) < 2:
@@ -53,7 +54,7 @@ def share_repeated(curve: Curve) -> float | None:
     return float(repeated.mean())
 
 
-def smoothness(curve: Curve) -> float | None:
+def _smoothness(curve: Curve) -> float | None:
     """Scatter from point to point over that about the local level: 1.4 for white noise, near 0 for an average."""
     shape = curve.shape
     if shape is None or shape.points < 40:
@@ -61,14 +62,14 @@ def smoothness(curve: Curve) -> float | None:
     return spread(np.diff(shape.y)) / shape.scatter if shape.scatter > 0 else None
 
 
-def share_over_clip(curve: Curve) -> float | None:
+def _share_over_clip(curve: Curve) -> float | None:
     """Share of the finite norms above the run's clipping limit."""
     clip = curve.run.log.settings.gradient_clip
     values = _finite(curve)
     return None if not clip or not len(values) else float((values > clip).mean())
 
 
-def steps_between_points(curve: Curve) -> float | None:
+def _steps_between_points(curve: Curve) -> float | None:
     """Steps from one logged norm to the next, median."""
     series = curve.series
     return None if series is None or len(series) < 2 else median(np.diff(series.steps).astype(np.float64))
@@ -79,16 +80,20 @@ def _finite(curve: Curve) -> FloatArray:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "finite_points": Measure(finite_points, "points", "finite positive norms", ""),
-    "gradient_norms": Measure(gradient_norms, "series", "total gradient norms", ""),
-    "share_at_top": Measure(share_at_top, "share", "norms equal to the largest one"),
-    "share_of_zeros": Measure(share_of_zeros, "share", "norms exactly zero"),
-    "share_repeated": Measure(share_repeated, "share", "norms equal to the one before", "fewer than 2 finite norms"),
+    "finite_points": Measure(_finite_points, "points", "finite positive norms", spans.whole, ""),
+    "gradient_norms": Measure(_gradient_norms, "series", "total gradient norms", spans.whole, ""),
+    "share_at_top": Measure(_share_at_top, "share", "norms equal to the largest one", spans.whole),
+    "share_of_zeros": Measure(_share_of_zeros, "share", "norms exactly zero", spans.whole),
+    "share_repeated": Measure(
+        _share_repeated, "share", "norms equal to the one before", spans.whole, "fewer than 2 finite norms"
+    ),
     "smoothness": Measure(
-        smoothness, "ratio", "scatter from point to point over scatter about the level", "under 40 points"
+        _smoothness, "ratio", "scatter from point to point over scatter about the level", spans.whole, "under 40 points"
     ),
     "share_over_clip": Measure(
-        share_over_clip, "share", "norms above the clipping limit", "the clipping limit is not known"
+        _share_over_clip, "share", "norms above the clipping limit", spans.whole, "the clipping limit is not known"
     ),
-    "steps_between_points": Measure(steps_between_points, "steps", "steps between logged norms", "fewer than 2 norms"),
+    "steps_between_points": Measure(
+        _steps_between_points, "steps", "steps between logged norms", spans.whole, "fewer than 2 norms"
+    ),
 }

@@ -11,6 +11,7 @@ from gradtrend.detect.curves.loss import last_values, scatter_of
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray
 from gradtrend.detect.curves.warmup import SWITCH_FACTOR
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 # Fewer points than this show neither a plateau nor a change of scatter.
@@ -22,14 +23,14 @@ def _finite(curve: Curve) -> FloatArray:
     return np.zeros(0) if loss is None else loss.finite_values
 
 
-def loss_spike_factor(curve: Curve) -> float | None:
+def _loss_spike_factor(curve: Curve) -> float | None:
     """Height of the highest late spike of the loss over its local level, as a factor; None for a loss below zero."""
     if curve.shape is None or not len(_finite(curve)) or _finite(curve).min() < 0:
         return None
     return float(10 ** max((s.decades for s in curve.late_spikes), default=0.0))
 
 
-def loss_rise_factor(curve: Curve) -> float | None:
+def _loss_rise_factor(curve: Curve) -> float | None:
     """The loss at the end over its lowest settled level, as a factor; None for a loss that is not positive."""
     values, lowest = _finite(curve), curve.run.lowest_loss
     if lowest is None or values.min() <= 0:
@@ -37,7 +38,7 @@ def loss_rise_factor(curve: Curve) -> float | None:
     return median(last_values(values)) / lowest
 
 
-def loss_rise_over_noise(curve: Curve) -> float | None:
+def _loss_rise_over_noise(curve: Curve) -> float | None:
     """The same rise in standard deviations of the loss's point-to-point scatter."""
     values, lowest = _finite(curve), curve.run.lowest_loss
     if lowest is None:
@@ -46,12 +47,12 @@ def loss_rise_over_noise(curve: Curve) -> float | None:
     return rise / max(scatter_of(values), 1e-12 * abs(rise) + 1e-300)
 
 
-def loss_points(curve: Curve) -> float | None:
+def _loss_points(curve: Curve) -> float | None:
     """Finite points of the loss."""
     return float(len(_finite(curve)))
 
 
-def alternation(curve: Curve) -> float | None:
+def _alternation(curve: Curve) -> float | None:
     """Share of the steps of the loss that turn back on the one before: 2/3 for white noise, 1 for an oscillation."""
     values = _finite(curve)
     if len(values) < _LEAST_POINTS:
@@ -60,7 +61,7 @@ def alternation(curve: Curve) -> float | None:
     return float((steps[1:] * steps[:-1] < 0).mean())
 
 
-def loss_swing(curve: Curve) -> float | None:
+def _loss_swing(curve: Curve) -> float | None:
     """Median step of the loss from point to point in the second half, relative to its level."""
     values = _finite(curve)
     if len(values) < _LEAST_POINTS:
@@ -70,7 +71,7 @@ def loss_swing(curve: Curve) -> float | None:
     return median(np.abs(np.diff(late))) / level if level > 0 else None
 
 
-def late_scatter_growth(curve: Curve) -> float | None:
+def _late_scatter_growth(curve: Curve) -> float | None:
     """Scatter of the loss in the last quarter over that in the second quarter of the run, as a factor."""
     values = _finite(curve)
     if len(values) < _LEAST_POINTS:
@@ -80,7 +81,7 @@ def late_scatter_growth(curve: Curve) -> float | None:
     return late / early if early > 0 else None
 
 
-def loss_rise_after_lr_jump(curve: Curve) -> float | None:
+def _loss_rise_after_lr_jump(curve: Curve) -> float | None:
     """How much the loss rose, relative to its level, across the worst upward jump of the learning rate; 0 without one.
 
     A jump is a change by half or more between two logged points that is not the warm-up.
@@ -110,19 +111,30 @@ def _rise_across(curve: Curve, step: int) -> float | None:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "loss_spike_factor": Measure(loss_spike_factor, "x", "highest late spike of the loss", "the loss goes below zero"),
-    "loss_rise_factor": Measure(
-        loss_rise_factor, "x", "end of the loss over its lowest level", "the loss is not positive"
+    "loss_spike_factor": Measure(
+        _loss_spike_factor, "x", "highest late spike of the loss", spans.late_spikes, "the loss goes below zero"
     ),
-    "loss_rise_over_noise": Measure(loss_rise_over_noise, "sigma", "the same over its scatter", "fewer than 8 losses"),
-    "loss_points": Measure(loss_points, "points", "finite points of the loss", ""),
-    "alternation": Measure(alternation, "share", "steps of the loss that turn back", "fewer than 40 losses"),
-    "loss_swing": Measure(loss_swing, "share", "typical step of the loss over its level", "fewer than 40 losses"),
-    "late_scatter_growth": Measure(late_scatter_growth, "x", "scatter late over early", "fewer than 40 losses"),
+    "loss_rise_factor": Measure(
+        _loss_rise_factor, "x", "end of the loss over its lowest level", spans.whole, "the loss is not positive"
+    ),
+    "loss_rise_over_noise": Measure(
+        _loss_rise_over_noise, "sigma", "the same over its scatter", spans.whole, "fewer than 8 losses"
+    ),
+    "loss_points": Measure(_loss_points, "points", "finite points of the loss", spans.whole, ""),
+    "alternation": Measure(
+        _alternation, "share", "steps of the loss that turn back", spans.whole, "fewer than 40 losses"
+    ),
+    "loss_swing": Measure(
+        _loss_swing, "share", "typical step of the loss over its level", spans.whole, "fewer than 40 losses"
+    ),
+    "late_scatter_growth": Measure(
+        _late_scatter_growth, "x", "scatter late over early", spans.whole, "fewer than 40 losses"
+    ),
     "loss_rise_after_lr_jump": Measure(
-        loss_rise_after_lr_jump,
+        _loss_rise_after_lr_jump,
         "share",
         "loss gained at a jump of the rate",
+        spans.whole,
         "no learning rate, or fewer than 8 points",
     ),
 }

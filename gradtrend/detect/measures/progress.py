@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.curves.shape import Direction
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 # A rise younger than this many points has not shown yet what it does to the loss.
@@ -15,7 +17,7 @@ def _gain(curve: Curve, *windows: tuple[int, int]) -> float | None:
     return None if curve.run.descent is None else curve.run.descent.gain(*windows)
 
 
-def loss_gain_since_rise(curve: Curve) -> float | None:
+def _loss_gain_since_rise(curve: Curve) -> float | None:
     """How far the loss came since the rise began, as a share of where it was."""
     if (rise := curve.rise) is None or curve.shape is None or rise.decades <= 0:
         return None
@@ -24,34 +26,54 @@ def loss_gain_since_rise(curve: Curve) -> float | None:
     return _gain(curve, *curve.before(rise.onset))
 
 
-def loss_gain_since_fall(curve: Curve) -> float | None:
+def _loss_gain_since_fall(curve: Curve) -> float | None:
     """How far the loss came since the fall began, as a share of where it was."""
     if (fall := curve.fall) is None or fall.decades <= 0:
         return None
     return _gain(curve, *curve.before(fall.onset))
 
 
-def loss_gain_since_low(curve: Curve) -> float | None:
+def _loss_gain_since_low(curve: Curve) -> float | None:
     """How far the loss came since the fall was half done (in decades), as a share of where it was."""
     if (fall := curve.fall) is None or curve.shape is None or fall.held_from >= curve.shape.points:
         return None
     return _gain(curve, curve.since(fall.held_from))
 
 
-def loss_gain_overall(curve: Curve) -> float | None:
+def _loss_gain_overall(curve: Curve) -> float | None:
     """How far the loss came over the whole run, as a share of where it was."""
     return curve.run.loss_gain
 
 
-def loss_scatter_overall(curve: Curve) -> float | None:
+def _loss_scatter_overall(curve: Curve) -> float | None:
     """Relative scatter of the loss over the run."""
     return curve.run.loss_scatter
 
 
 MEASURES: Mapping[str, Measure] = {
-    "loss_gain_since_rise": Measure(loss_gain_since_rise, "share", "loss gained since the rise", "no usable loss"),
-    "loss_gain_since_fall": Measure(loss_gain_since_fall, "share", "loss gained since the fall", "no usable loss"),
-    "loss_gain_since_low": Measure(loss_gain_since_low, "share", "loss gained since half the fall", "no usable loss"),
-    "loss_gain_overall": Measure(loss_gain_overall, "share", "loss gained over the run", "no usable loss"),
-    "loss_scatter": Measure(loss_scatter_overall, "share", "relative scatter of the loss", "no usable loss"),
+    "loss_gain_since_rise": Measure(
+        _loss_gain_since_rise, "share", "loss gained since the rise", spans.whole, "no usable loss", change=Direction.UP
+    ),
+    "loss_gain_since_fall": Measure(
+        _loss_gain_since_fall,
+        "share",
+        "loss gained since the fall",
+        spans.whole,
+        "no usable loss",
+        change=Direction.DOWN,
+    ),
+    "loss_gain_since_low": Measure(
+        _loss_gain_since_low,
+        "share",
+        "loss gained since half the fall",
+        spans.whole,
+        "no usable loss",
+        change=Direction.DOWN,
+    ),
+    "loss_gain_overall": Measure(
+        _loss_gain_overall, "share", "loss gained over the run", spans.whole, "no usable loss"
+    ),
+    "loss_scatter": Measure(
+        _loss_scatter_overall, "share", "relative scatter of the loss", spans.whole, "no usable loss"
+    ),
 }

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 # One change of the loss scale that the norm follows may be chance.
 _LEAST_JUMPS = 2
 
 
-def loss_scale_correlation(curve: Curve) -> float | None:
+def _loss_scale_correlation(curve: Curve) -> float | None:
     """Share of the changes of the loss scale that the norm follows: 1 where it was logged before unscaling."""
     scale, series = curve.run.loss_scale, curve.series
     if scale is None or series is None or not len(series):
@@ -33,13 +34,13 @@ def loss_scale_correlation(curve: Curve) -> float | None:
     return float(np.mean(np.abs(moved - jumps[changed]) < 0.5))
 
 
-def loss_scale_end(curve: Curve) -> float | None:
+def _loss_scale_end(curve: Curve) -> float | None:
     """The last loss scale."""
     scale = curve.run.loss_scale
     return None if scale is None or not scale.finite.any() else float(scale.finite_values[-1])
 
 
-def loss_scale_halvings(curve: Curve) -> float | None:
+def _loss_scale_halvings(curve: Curve) -> float | None:
     """How often the loss scale was halved from its largest to its last value."""
     scale = curve.run.loss_scale
     if scale is None:
@@ -49,9 +50,11 @@ def loss_scale_halvings(curve: Curve) -> float | None:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "loss_scale_end": Measure(loss_scale_end, "", "the last loss scale", "no loss scale"),
-    "loss_scale_halvings": Measure(loss_scale_halvings, "halvings", "halvings of the loss scale", "no loss scale"),
+    "loss_scale_end": Measure(_loss_scale_end, "", "the last loss scale", spans.whole, "no loss scale"),
+    "loss_scale_halvings": Measure(
+        _loss_scale_halvings, "halvings", "halvings of the loss scale", spans.whole, "no loss scale"
+    ),
     "loss_scale_correlation": Measure(
-        loss_scale_correlation, "share", "jumps shared with the loss scale", "no loss scale"
+        _loss_scale_correlation, "share", "jumps shared with the loss scale", spans.whole, "no loss scale"
     ),
 }

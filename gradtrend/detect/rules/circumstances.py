@@ -15,7 +15,7 @@ _FIRST_STEPS = 10
 _SMALL_BATCH = 8
 
 
-def change_step(curve: Curve) -> int | None:
+def _change_step(curve: Curve) -> int | None:
     """The step where the change of this curve began: the rise, the fall, a spike, or the first non-finite value."""
     shape = curve.shape
     if shape is not None:
@@ -41,11 +41,11 @@ def lr_at(curve: Curve, step: int | None) -> float | None:
 
 def moment_of(curve: Curve) -> int | None:
     """The step where the change began, or that of the first non-finite norm."""
-    step = change_step(curve)
+    step = _change_step(curve)
     return step if step is not None else curve.run.nonfinite.grad_first
 
 
-def lr_warming_up(curve: Curve) -> bool | None:
+def _lr_warming_up(curve: Curve) -> bool | None:
     """Whether the learning rate was still climbing when the change began."""
     step = moment_of(curve)
     if curve.run.lr is None or step is None:
@@ -53,7 +53,7 @@ def lr_warming_up(curve: Curve) -> bool | None:
     return curve.run.warmup_end is not None and step <= curve.run.warmup_end
 
 
-def lr_just_switched(curve: Curve) -> bool | None:
+def _lr_just_switched(curve: Curve) -> bool | None:
     """Whether the learning rate had just jumped when the change began."""
     lr, step = curve.run.lr, moment_of(curve)
     if lr is None or step is None or len(lr) < 4:
@@ -61,15 +61,15 @@ def lr_just_switched(curve: Curve) -> bool | None:
     index = int(np.searchsorted(lr.steps, step, side="right"))
     near = lr.values[max(0, index - 4) : index + 1]
     near = near[np.isfinite(near) & (near > 0)]
-    return bool(len(near) > 1 and (near[1:] / near[:-1]).max() >= SWITCH_FACTOR) and not lr_warming_up(curve)
+    return bool(len(near) > 1 and (near[1:] / near[:-1]).max() >= SWITCH_FACTOR) and not _lr_warming_up(curve)
 
 
-def low_precision(curve: Curve) -> bool | None:
+def _low_precision(curve: Curve) -> bool | None:
     """Whether the run used float16."""
     return curve.run.log.settings.in_float16
 
 
-def clipping_on(curve: Curve) -> bool | None:
+def _clipping_on(curve: Curve) -> bool | None:
     """Whether the gradient norm was clipped."""
     clip = curve.run.log.settings.gradient_clip
     return None if clip is None else clip > 0
@@ -81,33 +81,33 @@ def _clips_above_baseline(curve: Curve) -> bool:
     return clip is not None and shape is not None and clip > 10**shape.baseline
 
 
-def clipping_off(curve: Curve) -> bool | None:
+def _clipping_off(curve: Curve) -> bool | None:
     """Whether it is known not to have been."""
-    on = clipping_on(curve)
+    on = _clipping_on(curve)
     return None if on is None else not on
 
 
-def has_capture(curve: Curve) -> bool:
+def _has_capture(curve: Curve) -> bool:
     """Whether a captured step lies in the run folder."""
     return bool(curve.run.log.captures)
 
 
-def has_overflow_report(curve: Curve) -> bool:
+def _has_overflow_report(curve: Curve) -> bool:
     """Whether an underflow/overflow report names a module."""
     return any(report.detected and report.module for report in curve.run.log.overflow_reports)
 
 
-def fails_at_once(curve: Curve) -> bool:
+def _fails_at_once(curve: Curve) -> bool:
     """Whether it became non-finite at the first logged step, so that no checkpoint lies before it."""
     return _at_start(curve, curve.run.nonfinite.collapse_step)
 
 
-def rises_at_once(curve: Curve) -> bool:
+def _rises_at_once(curve: Curve) -> bool:
     """Whether the change began at the first logged step."""
     return _at_start(curve, moment_of(curve))
 
 
-def small_batch(curve: Curve) -> bool | None:
+def _small_batch(curve: Curve) -> bool | None:
     """Whether an optimizer step sees few samples: batch size times accumulation."""
     settings = curve.run.log.settings
     if settings.batch_size is None:
@@ -122,26 +122,26 @@ def _at_start(curve: Curve, step: int | None) -> bool:
 
 # Evidence: an action that rests on it comes first.
 EVIDENCE: Mapping[str, Callable[[Curve], bool | None]] = {
-    "lr_warming_up": lr_warming_up,
-    "lr_just_switched": lr_just_switched,
-    "low_precision": low_precision,
-    "clipping_off": clipping_off,
-    "has_capture": has_capture,
-    "has_overflow_report": has_overflow_report,
+    "lr_warming_up": _lr_warming_up,
+    "lr_just_switched": _lr_just_switched,
+    "low_precision": _low_precision,
+    "clipping_off": _clipping_off,
+    "has_capture": _has_capture,
+    "has_overflow_report": _has_overflow_report,
 }
 # Circumstances: an action that they do not fit is dropped, one that they fit keeps its place.
-CIRCUMSTANCES: Mapping[str, Callable[[Curve], bool | None]] = {
+_CIRCUMSTANCES: Mapping[str, Callable[[Curve], bool | None]] = {
     "clips_above_baseline": _clips_above_baseline,
-    "clipping_unknown": lambda curve: clipping_on(curve) is None,
-    "precision_unknown": lambda curve: low_precision(curve) is None,
-    "small_batch": small_batch,
-    "no_capture": lambda curve: not has_capture(curve),
-    "no_overflow_report": lambda curve: not has_overflow_report(curve) and not has_capture(curve),
+    "clipping_unknown": lambda curve: _clipping_on(curve) is None,
+    "precision_unknown": lambda curve: _low_precision(curve) is None,
+    "small_batch": _small_batch,
+    "no_capture": lambda curve: not _has_capture(curve),
+    "no_overflow_report": lambda curve: not _has_overflow_report(curve) and not _has_capture(curve),
     "no_lr": lambda curve: curve.run.lr is None,
     "no_layers": lambda curve: not curve.run.layers,
-    "rises_at_once": rises_at_once,
-    "rises_later": lambda curve: not rises_at_once(curve),
-    "fails_at_once": fails_at_once,
-    "fails_later": lambda curve: not fails_at_once(curve),
+    "rises_at_once": _rises_at_once,
+    "rises_later": lambda curve: not _rises_at_once(curve),
+    "fails_at_once": _fails_at_once,
+    "fails_later": lambda curve: not _fails_at_once(curve),
 }
-FACTS: Mapping[str, Callable[[Curve], bool | None]] = {**EVIDENCE, **CIRCUMSTANCES}
+FACTS: Mapping[str, Callable[[Curve], bool | None]] = {**EVIDENCE, **_CIRCUMSTANCES}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.curves.shape import Change, Shape
 from gradtrend.detect.measures import MEASURES
+from gradtrend.detect.measures.spans import Steps, first_span
 from gradtrend.model.finding import Evidence
-from gradtrend.model.rule import Condition, Hold, Rule
+from gradtrend.model.rule import Condition, Hold, Missing, Rule
 
 # Ratios of measure to limit are kept within 0.1 .. 10: beyond that nothing is more certain.
 _MOST_RATIO = 10.0
@@ -32,38 +34,37 @@ class Check:
     evidence: tuple[Evidence, ...]
     missing: str | None = None
 
+    @property
+    def steps(self) -> Steps:
+        """The first and last step that the rule speaks of, as its measures name them."""
+        return first_span([MEASURES[e.measure].span for e in self.evidence], self.curve)
+
 
 def evaluate(rule: Rule, curve: Curve) -> Check:
-    """Check one rule on one curve. Alternatives (conditions with a `case`) are tried in turn; the strongest counts."""
-    names = list(dict.fromkeys(c.case for c in rule.when if c.case is not None))
-    if not names:
+    """One rule on one curve. Alternatives are tried in turn; the strongest counts."""
+    if not rule.alternatives:
         return _checked(rule, curve, rule.when)
-    groups = [[c for c in rule.when if c.case is None] + [c for c in rule.when if c.case == name] for name in names]
-    checks = [_checked(rule, curve, group) for group in groups]
+    checks = [_checked(rule, curve, (*rule.when, *alternative.when)) for alternative in rule.alternatives]
     checked = [check for check in checks if check.missing is None]
     return max(checked or checks, key=lambda check: (check.fired, check.strength))
 
 
-def _checked(rule: Rule, curve: Curve, conditions: Iterable[Condition]) -> Check:
+def _checked(rule: Rule, curve: Curve, conditions: Sequence[Condition]) -> Check:
     evidence, strengths = [], [_MOST_RATIO]
     fired = True
     for condition in conditions:
         measure = MEASURES[condition.measure]
-        if condition.measure not in curve.measured:
-            curve.measured[condition.measure] = measure.function(curve)
-        observed = curve.measured[condition.measure]
+        observed = curve.measure(measure.function)
         if observed is None or math.isnan(observed):
-            if condition.missing == "pass":
+            if condition.missing is Missing.PASS:
                 continue
             return Check(rule, curve, False, 0.0, (), measure.missing or condition.measure)
         evidence.append(Evidence(condition.measure, observed, condition.limit))
         strengths.append(_ratio(condition, observed))
         fired = fired and condition.holds(observed)
-    held = _held(rule.hold, curve)
-    if held is not None:
-        observed_hold, wanted = held
-        fired = fired and observed_hold >= wanted
-        strengths.append(_MOST_RATIO if observed_hold >= wanted else observed_hold / wanted)
+    lasted, ratio = _held(rule.hold, curve, conditions)
+    fired = fired and lasted
+    strengths.append(ratio)
     strength = min(strengths)
     return Check(rule, curve, fired, max(strength, 1.0) if fired else min(strength, 1.0), tuple(evidence))
 
@@ -76,22 +77,37 @@ def _ratio(condition: Condition, observed: float) -> float:
     return min(_MOST_RATIO, max(1 / _MOST_RATIO, high / low))
 
 
-def _held(hold: Hold, curve: Curve) -> tuple[float, float] | None:
-    """(points that the larger change has lasted, points wanted), or None without a demand or a shape.
+def _held(hold: Hold, curve: Curve, conditions: Sequence[Condition]) -> tuple[bool, float]:
+    """Whether the change that the conditions are about has lasted, and the ratio that counts for the strength.
+
+    That ratio is the one of the curve's larger change: beside it, how long a small change the other way has lasted says
+    nothing of how near the rule came.
+    """
+    shape = curve.shape
+    if shape is None or (hold.points is None and hold.fraction is None):
+        return True, _MOST_RATIO
+    lasted = _lasted(hold, curve, shape, _change_of(conditions, shape)) >= 1
+    return lasted, _lasted(hold, curve, shape, shape.larger)
+
+
+def _change_of(conditions: Sequence[Condition], shape: Shape) -> Change:
+    """The change that the conditions are about: a rise or a fall; the larger where they name neither or both."""
+    named = {MEASURES[condition.measure].change for condition in conditions} - {None}
+    only = named.pop() if len(named) == 1 else None
+    return shape.larger if only is None else shape.change(only)
+
+
+def _lasted(hold: Hold, curve: Curve, shape: Shape, change: Change) -> float:
+    """Points that a change has lasted over points wanted; the largest ratio where they are enough.
 
     In a short log a third of its points is enough, and one point where it is x100 off; a log that has not even the
     points wanted holds nothing.
     """
-    if hold.points is None and hold.fraction is None:
-        return None
-    shape = curve.shape
-    if shape is None:
-        return None
-    change = shape.larger
     points = change.points + (curve.ending_points if change is shape.rise else 0)
     total = shape.points + curve.ending_points
     if hold.points is not None:
         least = 1 if change.decades >= _OUTRIGHT_DECADES else 2
-        wanted = min(hold.points, max(least, total // 3)) if total >= hold.points else hold.points
-        return float(points), float(wanted)
-    return float(points), (hold.fraction or 0.0) * total
+        wanted = float(min(hold.points, max(least, total // 3)) if total >= hold.points else hold.points)
+    else:
+        wanted = (hold.fraction or 0.0) * total
+    return _MOST_RATIO if points >= wanted else points / wanted

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from gradtrend.detect.rules.problems import problems_of
 from gradtrend.errors import ConfigError
-from gradtrend.model.rule import Action, Condition, Hold, Rule
-from gradtrend.model.words import Severity, Trend
+from gradtrend.model.rule import REPLAY_NOTE, Action, Alternative, Condition, Hold, Missing, ReplayTopic, Rule, Scope
+from gradtrend.model.words import Cause, Role, Severity, Trend
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -32,16 +33,30 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
     if extra is not None:
         if not extra.is_dir():
             raise ConfigError(f"--rules {extra}: no such folder")
-        rules |= _read_folder(extra, problems)
+        own = _read_folder(extra, problems)
+        rules |= {rule_id: _in_place_of(shipped.get(rule_id), rule) for rule_id, rule in own.items()}
     problems += [
         f"{rule.id}: unless names {other}, which is no rule"
         for rule in rules.values()
         for other in rule.unless
         if other not in rules
     ]
+    problems += [
+        f"{rule.id}: select.note is {REPLAY_NOTE!r}, so select.replay must say what of a replay it is for"
+        for rule in rules.values()
+        if rule.note == REPLAY_NOTE and rule.replay is None
+    ]
     if problems:
         raise ConfigError("\n".join(problems), "`gradtrend rule` lists the shipped rules; their files show the keys.")
     return tuple(rules[rule_id] for rule_id in sorted(rules))
+
+
+def _in_place_of(shipped: Rule | None, own: Rule) -> Rule:
+    """A user's rule, for what the shipped one with its id is for where its file, an older one, does not say."""
+    if shipped is None:
+        return own
+    replay = own.replay or (shipped.replay if own.note == REPLAY_NOTE else None)
+    return replace(own, cause=own.cause or shipped.cause, replay=replay)
 
 
 @lru_cache(maxsize=1)
@@ -89,12 +104,32 @@ def _rule(data: Mapping[str, Any]) -> Rule:
     return Rule(
         **plain,
         severity=Severity(data["severity"]),
-        role=select.get("role", "grad_norm"),
-        scope=select.get("scope", "run"),
-        note=select.get("note"),
+        role=Role(select.get("role", Role.GRAD_NORM)),
+        scope=Scope(select.get("scope", Scope.RUN)),
+        note=select.get("note", REPLAY_NOTE if "replay" in select else None),
+        replay=ReplayTopic(select["replay"]) if "replay" in select else None,
         trend=Trend(data["trend"]) if "trend" in data else None,
-        when=tuple(Condition(**condition) for condition in data.get("when", ())),
+        cause=Cause(data["cause"]) if "cause" in data else None,
+        when=tuple(_condition(condition) for condition in data.get("when", ()) if "case" not in condition),
+        alternatives=tuple(_alternatives(data)),
         hold=Hold(hold.get("points"), hold.get("fraction")),
         unless=tuple(data.get("unless", ())),
         actions=tuple(Action(**action) for action in data.get("action", ())),
     )
+
+
+def _alternatives(data: Mapping[str, Any]) -> Iterator[Alternative]:
+    """The alternatives in the order in which they are first named; older files name them as a condition's `case`."""
+    tables = [(one["case"], [one]) for one in data.get("when", ()) if "case" in one]
+    tables += [(one["name"], one["when"]) for one in data.get("alternative", ())]
+    found: dict[str, list[Condition]] = {}
+    for names, conditions in tables:
+        for name in [names] if isinstance(names, str) else names:
+            found.setdefault(name, []).extend(map(_condition, conditions))
+    for name, all_of_it in found.items():
+        yield Alternative(name, tuple(all_of_it))
+
+
+def _condition(data: Mapping[str, Any]) -> Condition:
+    plain = {key: data[key] for key in ("measure", "why", "above", "below") if key in data}
+    return Condition(**plain, missing=Missing(data.get("missing", Missing.SKIP)))

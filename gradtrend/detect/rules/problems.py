@@ -10,7 +10,13 @@ from typing import Any
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.circumstances import FACTS
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
-from gradtrend.model.words import Role, Severity, Trend
+from gradtrend.model.rule import Missing, ReplayTopic, Scope
+from gradtrend.model.words import Cause, Role, Severity, Trend
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
 
 _LARGEST = sys.float_info.max  # TOML has NaN, inf, and integers of any length
 _SHOWN = 100  # characters of a wrong value that are repeated
@@ -19,45 +25,54 @@ _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "a number": lambda value: type(value) in (int, float) and -_LARGEST <= value <= _LARGEST,
     "a whole number": lambda value: type(value) is int and -_LARGEST <= value <= _LARGEST,
     "true or false": lambda value: isinstance(value, bool),
-    "a list of texts": lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value),
+    "a list of texts": lambda value: value == [] or _are_texts(value),
     "a table": lambda value: isinstance(value, dict),
     "a table of texts": lambda value: isinstance(value, dict) and all(isinstance(v, str) for v in value.values()),
     "a list of tables": lambda value: isinstance(value, list) and all(isinstance(v, dict) for v in value),
+    "a text or a list of texts": lambda value: isinstance(value, str) or _are_texts(value),
 }
 _TOP = {
-    "id": "text", "name": "text", "severity": "text", "trend": "text", "summary": "text", "message": "text",
-    "help": "text", "blind": "text", "forbids_verdict": "true or false", "unless": "a list of texts",
-    "select": "a table", "when": "a list of tables", "hold": "a table", "action": "a list of tables",
+    "id": "text", "name": "text", "severity": "text", "trend": "text", "cause": "text", "summary": "text",
+    "message": "text", "help": "text", "blind": "text", "forbids_verdict": "true or false", "unless": "a list of texts",
+    "select": "a table", "when": "a list of tables", "alternative": "a list of tables", "hold": "a table",
+    "action": "a list of tables",
 }  # fmt: skip
 _REQUIRED = ("id", "name", "severity", "summary", "message")
-_SELECT = {"role": "text", "scope": "text", "note": "text"}
-_WHEN = {
-    "measure": "text", "above": "a number", "below": "a number", "why": "text", "case": "text", "missing": "text",
-}  # fmt: skip
+_SELECT = {"role": "text", "scope": "text", "note": "text", "replay": "text"}
+_CONDITION = {"measure": "text", "above": "a number", "below": "a number", "why": "text", "missing": "text"}
+_ALTERNATIVE = {"name": "a text or a list of texts", "when": "a list of tables"}
+# Older files name the alternative that a condition belongs to here.
+_WHEN = {**_CONDITION, "case": "text"}
+# A hold always is to the end; older files say so with `until`.
 _HOLD = {"until": "text", "points": "a whole number", "fraction": "a number"}
 _ACTION = {"text": "text", "when": "text", "text_for": "a table of texts"}
-_SCOPES = ("run", "layer", "once")
 
 
 def problems_of(data: Mapping[str, Any]) -> list[str]:
     """Everything wrong with one rule's data, each with the key it is at."""
     found = [*_wrong_keys(data, _TOP), *(f"missing key {key!r}" for key in _REQUIRED if key not in data)]
     data = _sound(data, _TOP)
-    found += _wrong_word("severity", data, [s.value for s in Severity])
-    found += _wrong_word("trend", data, [t.value for t in Trend])
+    for key, words in (("severity", Severity), ("trend", Trend), ("cause", Cause)):
+        found += _wrong_word(key, data, [word.value for word in words])
     select, hold = data.get("select", {}), data.get("hold", {})
-    found += _wrong_keys(select, _SELECT, "select.")
-    found += _wrong_word("role", select, [r.value for r in Role], "select.")
-    found += _wrong_word("scope", select, _SCOPES, "select.")
-    if "when" not in data and "note" not in select:
-        found.append("needs a [[when]], or select.note: it would fire on every run")
-    for i, condition in enumerate(data.get("when", ())):
-        found += [f"when[{i}]: {problem}" for problem in _condition_problems(condition)]
+    found += _select_problems(select)
+    if not {"when", "alternative"} & set(data) and not {"note", "replay"} & set(select):
+        found.append("needs a [[when]], an [[alternative]], select.note or select.replay: it would fire on every run")
+    found += _conditions_problems("when", data, _WHEN)
+    for i, alternative in enumerate(data.get("alternative", ())):
+        found += _alternative_problems(f"alternative[{i}]", alternative)
     found += _wrong_keys(hold, _HOLD, "hold.")
     found += _wrong_word("until", hold, ("end",), "hold.")
     for i, action in enumerate(data.get("action", ())):
         found += [f"action[{i}]: {problem}" for problem in _action_problems(action)]
     return found + [f"message: {problem}" for problem in _template_problems(data.get("message", ""))]
+
+
+def _select_problems(data: Mapping[str, Any]) -> list[str]:
+    found = list(_wrong_keys(data, _SELECT, "select."))
+    for key, words in (("role", Role), ("scope", Scope), ("replay", ReplayTopic)):
+        found += _wrong_word(key, data, [word.value for word in words], "select.")
+    return found
 
 
 def _wrong_keys(data: Mapping[str, Any], kinds: Mapping[str, str], where: str = "") -> Iterator[str]:
@@ -87,15 +102,30 @@ def _wrong_word(key: str, data: Mapping[str, Any], allowed: Collection[str], whe
     return [f"{where}{key} is {word!r}; it must be one of {', '.join(allowed)}"]
 
 
-def _condition_problems(data: Mapping[str, Any]) -> list[str]:
-    found = [*_wrong_keys(data, _WHEN), *_wrong_word("measure", data, list(MEASURES))]
+def _alternative_problems(where: str, data: Mapping[str, Any]) -> list[str]:
+    found = [f"{where}: {problem}" for problem in _wrong_keys(data, _ALTERNATIVE)]
+    if "name" not in data:
+        found.append(f"{where}: missing key 'name'")
+    if not data.get("when"):
+        found.append(f"{where}: needs an [[alternative.when]]")
+    return found + _conditions_problems(f"{where}.when", _sound(data, _ALTERNATIVE), _CONDITION)
+
+
+def _conditions_problems(where: str, data: Mapping[str, Any], keys: Mapping[str, str]) -> list[str]:
+    """What is wrong with the conditions under `when`."""
+    conditions = enumerate(data.get("when", ()))
+    return [f"{where}[{i}]: {problem}" for i, one in conditions for problem in _condition_problems(one, keys)]
+
+
+def _condition_problems(data: Mapping[str, Any], keys: Mapping[str, str]) -> list[str]:
+    found = [*_wrong_keys(data, keys), *_wrong_word("measure", data, list(MEASURES))]
     if "measure" not in data:
         found.append("missing key 'measure'")
     if ("above" in data) == ("below" in data):
         found.append("needs exactly one number, above or below")
     if not data.get("why"):
         found.append("needs a why: the reason for the limit")
-    return found + _wrong_word("missing", data, ("skip", "pass"))
+    return found + _wrong_word("missing", data, [m.value for m in Missing])
 
 
 def _action_problems(data: Mapping[str, Any]) -> list[str]:

@@ -1,74 +1,66 @@
-"""A replay's findings: which GT6xx rule holds, in that rule's own words."""
+"""A replay's findings: which rules hold for it, in their own words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.replay import Outcome, Replay, ReplayCause
-from gradtrend.model.rule import Action, Rule
+from gradtrend.model.rule import Rule
 
-_BY_CAUSE = {
-    ReplayCause.DATA: "GT601",
-    ReplayCause.PRECISION_RANGE: "GT602",
-    ReplayCause.LOSS_SCALE: "GT603",
-    ReplayCause.FORWARD_OPERATOR: "GT604",
-    ReplayCause.BACKWARD_OPERATOR: "GT605",
-    ReplayCause.BAD_STATE: "GT606",
-    ReplayCause.OTHER_RANK: "GT607",
-    ReplayCause.EXPLOSION: "GT608",
-}
-_BY_OUTCOME = {
-    Outcome.FLAKY: "GT609",
-    Outcome.NOT_REPRODUCED: "GT610",
-    Outcome.CANNOT_RUN: "GT611",
-}
-_SENTENCES = 3  # of the reasons that make up a finding's message
+_SENTENCES = 3  # of the reasons that a message can quote
 
 
 def with_findings(replay: Replay, rules: Sequence[Rule]) -> Replay:
     """The replay with what it found; `rules` are all rules that are in force."""
-    by_id = {rule.id: rule for rule in rules}
-    found = [_finding(replay, by_id[rule_id]) for rule_id in _rule_ids(replay) if rule_id in by_id]
+    topic = _topic(replay)
+    found = [_finding(replay, rule) for rule in rules if rule.replay is not None and rule.replay.value == topic]
     return replace(replay, findings=tuple(found))
 
 
-def _rule_ids(replay: Replay) -> Iterator[str]:
+def _topic(replay: Replay) -> str | None:
+    """What a rule must be for to hold: the cause, else the outcome; None for an inspection that saw nothing bad."""
     if replay.cause is not None:
-        yield _BY_CAUSE[replay.cause]
-    elif replay.outcome in _BY_OUTCOME:
-        yield _BY_OUTCOME[replay.outcome]
-    elif replay.inspection.nonfinite:
-        yield "GT612"
+        return replay.cause.value
+    if replay.outcome is Outcome.INSPECTED and not replay.inspection.nonfinite:
+        return None
+    return replay.outcome.value
 
 
 def _finding(replay: Replay, rule: Rule) -> Finding:
     step = replay.inspection.step
+    known = _known(replay)
+    actions = [_filled(action.text_for.get(replay.inspection.kind, action.text), known) for action in rule.actions]
     return Finding(
         rule=rule.id,
         name=rule.name,
         severity=rule.severity,
         confidence=_confidence(replay),
-        message=" ".join(replay.why[:_SENTENCES]) or rule.summary,
+        message=_filled(rule.message, known) or rule.summary,
         first_step=step,
         last_step=step,
         evidence=tuple(_evidence(replay)),
-        actions=tuple(text for action in rule.actions if (text := _action_text(action, replay)) is not None),
+        actions=tuple(text for text in actions if text is not None),
     )
 
 
-def _action_text(action: Action, replay: Replay) -> str | None:
-    """The action in the words of the run's framework; None where it speaks of what a replay does not know."""
+def _known(replay: Replay) -> dict[str, object]:
+    """What a rule's message and actions may speak of; `note` are the reasons of the verdict."""
     values = {
+        "note": " ".join(replay.why[:_SENTENCES]),
         "module": replay.origin.module if replay.origin is not None else None,
         "precision": replay.precision,
         "capture": replay.inspection.path,
         "capture_step": replay.inspection.step,
     }
-    known = {name: value for name, value in values.items() if value not in (None, "")}
+    return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+def _filled(template: str, known: Mapping[str, object]) -> str | None:
+    """The template with what is known; None where it speaks of what a replay does not know."""
     try:
-        return action.text_for.get(replay.inspection.kind, action.text).format(**known)
+        return template.format(**known)
     except (KeyError, IndexError):
         return None
 

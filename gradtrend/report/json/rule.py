@@ -16,8 +16,12 @@ def rule_to_dict(rule: Rule) -> Json:
         "help": rule.help,
         "message": rule.message,
         "trend": rule.trend,
-        "select": {"role": rule.role, "scope": rule.scope, "note": rule.note},
-        "when": [_condition_to_dict(condition) for condition in rule.when],
+        "cause": rule.cause,
+        "select": {"role": rule.role, "scope": rule.scope, "note": rule.note, "replay": rule.replay},
+        "when": [
+            *(_condition_to_dict(condition, None) for condition in rule.when),
+            *(_condition_to_dict(condition, one.name) for one in rule.alternatives for condition in one.when),
+        ],
         "hold": {"points": rule.hold.points, "fraction": rule.hold.fraction},
         "unless": list(rule.unless),
         "forbids_verdict": rule.forbids_verdict,
@@ -28,12 +32,13 @@ def rule_to_dict(rule: Rule) -> Json:
     }
 
 
-def _condition_to_dict(condition: Condition) -> Json:
+def _condition_to_dict(condition: Condition, case: str | None) -> Json:
+    """A condition; `case` is the alternative that it belongs to."""
     return {
         "measure": condition.measure,
         "above": condition.above,
         "below": condition.below,
-        "case": condition.case,
+        "case": case,
         "missing": condition.missing,
         "why": condition.why,
     }

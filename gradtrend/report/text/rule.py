@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from gradtrend.model.rule import Condition, Hold, Rule
+from gradtrend.model.rule import Condition, Hold, Rule, Scope
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.numbers import number
 from gradtrend.report.wording.style import Style
@@ -61,20 +61,20 @@ def _paragraphs(text: str, style: Style) -> list[str]:
 def _target(rule: Rule) -> str:
     if rule.note:
         return f"what was noticed while reading: {rule.note}"
-    if rule.scope == "once":
+    if rule.scope is Scope.ONCE:
         return "the run as a whole"
-    where = "each layer" if rule.scope == "layer" else "the run's total"
+    where = "each layer" if rule.scope is Scope.LAYER else "the run's total"
     return f"{rule.role} series, {where}"
 
 
 def _conditions(rule: Rule, style: Style) -> list[str]:
-    """The conditions that must all hold, then the groups of which one must hold as a whole."""
-    lines = [line for condition in rule.when if not condition.case for line in _condition(condition, style)]
+    """The conditions that must all hold, then the alternatives of which one must hold as a whole."""
+    lines = [line for condition in rule.when for line in _condition(condition, style)]
     if (held := _hold(rule.hold)) is not None:
         lines += _wrap(f"the change holds to the end, for {held}", style, "  - ", "    ")
-    for place, case in enumerate(dict.fromkeys(c.case for c in rule.when if c.case)):
-        lines.append(f'  {"or" if place else "and"} all of "{escape(case)}":')
-        lines += [line for condition in rule.when if condition.case == case for line in _condition(condition, style)]
+    for place, alternative in enumerate(rule.alternatives):
+        lines.append(f'  {"or" if place else "and"} all of "{escape(alternative.name)}":')
+        lines += [line for condition in alternative.when for line in _condition(condition, style)]
     return lines
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradtrend.detect.curves.levels import local_level
+from gradtrend.detect.curves.levels import levels_of
 from gradtrend.detect.curves.spikes import SPIKE_DECADES, Spike, find_spikes
 
 
 def spikes_of(y: np.ndarray) -> tuple[Spike, ...]:
-    return find_spikes(y, local_level(y))
+    return find_spikes(y, levels_of(y)[1])
 
 
 def curve(n: int = 100, **peaks: float) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 from gradtrend.detect.measures import MEASURES
 from gradtrend.model.capture import Capture
 from gradtrend.model.runlog import RunLog, Settings
-from tests.detect.runs import curve_of, every_series, labelled_runs, log_of
+from tests.detect.runs import curve_of, labelled_runs, log_of
 
 NAN = math.nan
 N = 100
@@ -192,7 +192,7 @@ def test_a_number_or_nothing_whatever_the_run(name: str) -> None:
     logs = [log_of(), log_of([NAN]), log_of([0.0, 0.0]), log_of(loss=[NAN, NAN]), log_of([1.0], [1.0])]
     for log in logs:
         run = curve_of(log).run
-        for series in (None, *every_series(run)):
+        for series in (None, *run.series):
             said = MEASURES[name].function(run.curve(series))
             assert said is None or (isinstance(said, float | int) and not math.isinf(said)), (name, said)
 
@@ -207,7 +207,7 @@ def test_every_measure_can_be_explained(name: str) -> None:
 def test_measures_are_finite_on_real_runs() -> None:
     run = next(run for run in labelled_runs() if run.truth.get("layers"))
     curve = curve_of(run.log, None).run.curve(None)
-    for series in every_series(curve.run):
+    for series in curve.run.series:
         for name, measure in MEASURES.items():
             said = measure.function(curve.run.curve(series))
             assert said is None or not math.isnan(said), (name, series.metric)

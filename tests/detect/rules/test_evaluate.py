@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from gradtrend.detect.confidence import confidence, unrivalled
 from gradtrend.detect.rules.evaluate import Check, evaluate
-from gradtrend.model.rule import Condition, Hold, Rule
+from gradtrend.model.rule import Alternative, Condition, Hold, Missing, Rule
 from gradtrend.model.words import Severity
 from tests.detect.runs import curve_of, log_of
 
@@ -19,17 +20,23 @@ STEP = [1.0] * 60 + [100.0] * 40
 RULE = Rule("X1", "x", Severity.WARNING, "summary", "message")
 
 
-def rise(above: float, curve: str | None = None, missing: str = "skip") -> Condition:
-    return Condition("decades_above_baseline", "why", above=above, case=curve, missing=missing)
+def rise(above: float) -> Condition:
+    return Condition("decades_above_baseline", "why", above=above)
 
 
-def loss_gain(below: float, curve: str | None = None, missing: str = "skip") -> Condition:
-    return Condition("loss_gain_overall", "why", below=below, case=curve, missing=missing)
+def loss_gain(below: float, missing: Missing = Missing.SKIP) -> Condition:
+    return Condition("loss_gain_overall", "why", below=below, missing=missing)
 
 
-def check(*conditions: Condition, hold: Hold | None = None, loss: bool = False) -> Check:
+def either(*groups: Sequence[Condition]) -> tuple[Alternative, ...]:
+    return tuple(Alternative(f"way {i}", tuple(group)) for i, group in enumerate(groups))
+
+
+def check(
+    *conditions: Condition, either: tuple[Alternative, ...] = (), hold: Hold | None = None, loss: bool = False
+) -> Check:
     log = log_of(STEP, list(np.linspace(4, 1, 100)) if loss else None)
-    return evaluate(replace(RULE, when=conditions, hold=hold or Hold()), curve_of(log))
+    return evaluate(replace(RULE, when=conditions, alternatives=either, hold=hold or Hold()), curve_of(log))
 
 
 def test_all_conditions_must_hold() -> None:
@@ -52,19 +59,19 @@ def test_the_strength_is_that_of_the_weakest_condition() -> None:
 def test_what_cannot_be_measured_leaves_the_rule_unchecked_or_is_passed_over() -> None:
     unchecked = check(rise(1.0), loss_gain(0.1))
     assert (unchecked.fired, unchecked.missing) == (False, "no usable loss")
-    assert check(rise(1.0), loss_gain(0.1, missing="pass")).fired
-    assert not check(rise(1.0), loss_gain(0.1, missing="pass"), loss=True).fired
+    assert check(rise(1.0), loss_gain(0.1, missing=Missing.PASS)).fired
+    assert not check(rise(1.0), loss_gain(0.1, missing=Missing.PASS), loss=True).fired
 
 
 def test_one_alternative_is_enough() -> None:
-    assert check(rise(3.0, "a"), rise(1.0, "b")).fired
-    assert not check(rise(3.0, "a"), rise(1.0, "b"), rise(5.0)).fired
-    assert not check(rise(3.0, "a"), rise(1.0, "b"), rise(3.0, "b")).fired
+    assert check(either=either([rise(3.0)], [rise(1.0)])).fired
+    assert not check(rise(5.0), either=either([rise(3.0)], [rise(1.0)])).fired
+    assert not check(either=either([rise(3.0)], [rise(1.0), rise(3.0)])).fired
 
 
 def test_an_alternative_that_can_be_measured_stands_in_for_one_that_cannot() -> None:
-    assert check(loss_gain(0.1, "a"), rise(1.0, "b")).fired
-    quiet = check(loss_gain(0.1, "a"), rise(3.0, "b"))
+    assert check(either=either([loss_gain(0.1)], [rise(1.0)])).fired
+    quiet = check(either=either([loss_gain(0.1)], [rise(3.0)]))
     assert (quiet.fired, quiet.missing) == (False, None)
 
 
@@ -72,6 +79,25 @@ def test_a_change_must_have_held() -> None:
     assert check(rise(1.0), hold=Hold(points=30)).fired
     assert not check(rise(1.0), hold=Hold(fraction=0.5)).fired
     assert check(rise(1.0), hold=Hold(fraction=0.3)).fired
+
+
+# The end lies far below where the run began, for 60 points, and less far above its lowest level, for 30.
+FELL_AND_ROSE = [1e4] * 40 + [1.0] * 30 + [20.0] * 30
+
+
+@pytest.mark.parametrize(
+    ("condition", "fires"),
+    [
+        (Condition("decades_above_baseline", "why", above=1.0), False),
+        (Condition("decades_fallen", "why", above=0.5), True),
+        (Condition("typical_norm", "why", above=1.0), True),
+    ],
+    ids=["of the rise", "of the fall", "of neither"],
+)
+def test_the_change_that_the_rule_is_about_must_have_held(condition: Condition, fires: bool) -> None:
+    curve = curve_of(log_of(FELL_AND_ROSE))
+    assert evaluate(replace(RULE, when=(condition,)), curve).fired
+    assert evaluate(replace(RULE, when=(condition,), hold=Hold(fraction=0.5)), curve).fired == fires
 
 
 @given(st.floats(1, 10), st.floats(1, 10), st.integers(1, 1000))

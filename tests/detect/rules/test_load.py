@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.load import builtin_folder, load_rules
 from gradtrend.errors import ConfigError
-from gradtrend.model.rule import Rule
-from gradtrend.model.words import Role, Severity, Verdict
+from gradtrend.model.replay import Outcome, ReplayCause
+from gradtrend.model.rule import Hold, ReplayTopic, Rule
+from gradtrend.model.words import Cause, Role, Severity, Verdict
 from tests.detect.runs import finding, fired, judged, log_of, shipped_rules
 
 GOOD = """
@@ -29,6 +31,7 @@ why = "Ours never is."
 [[action]]
 text = "Look at {metric} (lr {lr})."
 """
+WHEN = '[[alternative.when]]\nmeasure = "decades_fallen"\nabove = 1.0\nwhy = "It fell."\n'
 NORM = [9.0, 9.5, 8.5, 9.2] * 10
 
 
@@ -53,7 +56,27 @@ MISTAKES = {
     "unknown key in action": (
         GOOD.replace("[[action]]", "[[action]]\nurgent = true"), "action[0]: unknown key 'urgent'",
     ),
+    "wrong cause": ('cause = "cosmic rays"\n' + GOOD, "cause"),
+    "wrong topic of a replay": (GOOD + '\n[select]\nreplay = "confirmed"\n', "select.replay"),
+    "no topic of a replay": (GOOD + '\n[select]\nnote = "replay"\n', "select.replay must say"),
     "wrong hold": (GOOD + '\n[hold]\nuntil = "never"\n', "hold.until"),
+    "unknown key in an alternative": (
+        GOOD + '\n[[alternative]]\nname = "a"\nif = 1\n' + WHEN, "alternative[0]: unknown key 'if'",
+    ),
+    "alternative without a name": (GOOD + "\n[[alternative]]\n" + WHEN, "alternative[0]: missing key 'name'"),
+    "alternative without names": (
+        GOOD + "\n[[alternative]]\nname = []\n" + WHEN, "alternative[0]: name must be a text or a list of texts",
+    ),
+    "alternative without conditions": (
+        GOOD + '\n[[alternative]]\nname = "a"\n', "alternative[0]: needs an [[alternative.when]]",
+    ),
+    "wrong condition of an alternative": (
+        GOOD + '\n[[alternative]]\nname = "a"\n' + WHEN + WHEN.replace("above = 1.0\n", ""),
+        "alternative[0].when[1]: needs exactly one number",
+    ),
+    "alternative within an alternative": (
+        GOOD + '\n[[alternative]]\nname = "a"\n' + WHEN + 'case = "b"\n', "alternative[0].when[0]: unknown key 'case'",
+    ),
     "no such measure": (GOOD.replace('measure = "typical_norm"', 'measure = "height"'), "height"),
     "two limits": (GOOD.replace("above = 5.0", "above = 5.0\nbelow = 9.0"), "above or below"),
     "no limit": (GOOD.replace("above = 5.0\n", ""), "above or below"),
@@ -125,6 +148,9 @@ def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         GOOD.replace('"warning"', '["warning"]'),
         GOOD.replace("[[action]]", '[[action]]\nwhen = ["no_lr"]'),
         GOOD.replace('why = "Ours never is."', 'why = "x"\ncase = 3'),
+        'alternative = "a"\n' + GOOD,
+        GOOD + '\n[[alternative]]\nname = "a"\nwhen = 3\n',
+        GOOD + "\n[[alternative]]\nname = [1]\n" + WHEN,
     ],
 )
 def test_a_value_of_the_wrong_kind_is_a_mistake_too(tmp_path: Path, text: str) -> None:
@@ -161,6 +187,133 @@ def test_a_rule_with_the_same_id_takes_the_place_of_the_shipped_one(tmp_path: Pa
     assert next(rule for rule in rules if rule.id == "GT104").name == "high-norm"
 
 
+# As rule files were before there was [[alternative]]: the two ways of GT106 and what both must show.
+OLDER = """
+id = "US1"
+name = "spiky"
+severity = "warning"
+summary = "Spikes."
+message = "{metric} spikes."
+
+[[when]]
+measure = "finite_points"
+above = 7.0
+why = "Eight points."
+
+[[when]]
+case = "counted"
+measure = "late_spikes"
+above = 2.0
+why = "Three or more."
+
+[[when]]
+case = "rate"
+measure = "spike_rate"
+above = 0.004
+missing = "pass"
+why = "The spike score."
+
+[[when]]
+case = "counted"
+measure = "typical_norm"
+above = 0.1
+why = "Worth it."
+
+[[action]]
+text = "Look."
+text_for = {lightly-train = "Look at model_args={{\\"lr\\": ...}}."}
+"""
+NEWER = """
+id = "US1"
+name = "spiky"
+severity = "warning"
+summary = "Spikes."
+message = "{metric} spikes."
+
+[[when]]
+measure = "finite_points"
+above = 7.0
+why = "Eight points."
+
+[[alternative]]
+name = "counted"
+[[alternative.when]]
+measure = "late_spikes"
+above = 2.0
+why = "Three or more."
+
+[[alternative]]
+name = "rate"
+[[alternative.when]]
+measure = "spike_rate"
+above = 0.004
+missing = "pass"
+why = "The spike score."
+
+[[alternative]]
+name = "counted"
+[[alternative.when]]
+measure = "typical_norm"
+above = 0.1
+why = "Worth it."
+
+[[action]]
+text = "Look."
+[action.text_for]
+lightly-train = 'Look at model_args={{"lr": ...}}.'
+"""
+
+
+def test_an_older_file_means_what_it_meant(tmp_path: Path) -> None:
+    older = load_rules(folder(tmp_path, mine=OLDER))[-1]
+    assert older == load_rules(folder(tmp_path, mine=NEWER))[-1]
+    assert [condition.measure for condition in older.when] == ["finite_points"]
+    alternatives = {one.name: [condition.measure for condition in one.when] for one in older.alternatives}
+    assert alternatives == {"counted": ["late_spikes", "typical_norm"], "rate": ["spike_rate"]}
+    assert older.actions[0].text_for == {"lightly-train": 'Look at model_args={{"lr": ...}}.'}
+
+
+def test_what_several_alternatives_share_is_said_once(tmp_path: Path) -> None:
+    shared = GOOD + '\n[[alternative]]\nname = ["a", "b"]\n' + WHEN + '\n[[alternative]]\nname = "b"\n' + WHEN
+    rule = load_rules(folder(tmp_path, mine=shared))[-1]
+    assert [(one.name, len(one.when)) for one in rule.alternatives] == [("a", 1), ("b", 2)]
+
+
+def test_lines_of_the_shipped_files_fit_into_120_columns() -> None:
+    lines = {file.name: file.read_text(encoding="utf-8").splitlines() for file in builtin_folder().glob("*.toml")}
+    assert len(lines) == len(shipped_rules())
+    assert [f"{name}:{i}" for name in lines for i, line in enumerate(lines[name], 1) if len(line) > 120] == []
+
+
+def test_a_hold_may_still_say_that_it_is_to_the_end(tmp_path: Path) -> None:
+    older = GOOD + '\n[hold]\nuntil = "end"\npoints = 3\n'
+    assert load_rules(folder(tmp_path, mine=older))[-1].hold == Hold(points=3)
+
+
+def test_what_an_older_file_for_a_shipped_id_does_not_say_stays(tmp_path: Path) -> None:
+    masked = GOOD.replace('"US1"', '"GT203"')
+    replayed = GOOD.split("[[when]]")[0].replace('"US1"', '"GT601"') + '[select]\nnote = "replay"\n'
+    rules = {rule.id: rule for rule in load_rules(folder(tmp_path, masked=masked, replayed=replayed))}
+    assert rules["GT203"].cause is Cause.MASKED
+    assert rules["GT601"].replay is ReplayTopic.DATA
+
+
+def test_topics_of_replays_are_the_words_of_a_replay() -> None:
+    assert {topic.value for topic in ReplayTopic} == {*ReplayCause, *Outcome} - {Outcome.CONFIRMED}
+    assert sorted(rule.replay for rule in shipped_rules() if rule.replay is not None) == sorted(ReplayTopic)
+
+
+def test_the_limit_of_the_rule_on_masked_losses_decides_the_cause(tmp_path: Path) -> None:
+    shipped = (builtin_folder() / "GT203-masked-loss.toml").read_text(encoding="utf-8")
+    norm, loss = [*NORM, *[math.nan] * 10], [2.0] * 46 + [0.0] * 4  # four zeros beside ten norms without a value
+    lower = load_rules(folder(tmp_path, mine=shipped.replace("above = 0.5", "above = 0.3")))
+    for rules, cause, fires in ((shipped_rules(), Cause.GRADIENT_FIRST, False), (lower, Cause.MASKED, True)):
+        report = judged(log_of(norm, loss), rules)
+        assert report.nonfinite is not None
+        assert report.nonfinite.cause is cause
+        assert ("GT203" in fired(report)) == fires
+
+
 def test_a_changed_limit_changes_the_verdict(tmp_path: Path) -> None:
     shipped = (builtin_folder() / "GT101-exploding.toml").read_text(encoding="utf-8")
     log = log_of([1.0 + 0.1 * (i % 3) for i in range(40)] + [6.0 + 0.5 * (i % 3) for i in range(20)], [2.3] * 60)
@@ -192,7 +345,9 @@ def test_every_shipped_rule_explains_itself(rule: Rule) -> None:
     assert rule.summary.endswith(".")
     assert rule.help
     assert rule.actions
-    assert (rule.note is None) == bool(rule.when)
-    assert Role(rule.role)
-    assert all(len(condition.why) > 8 for condition in rule.when)
-    assert all(condition.measure in MEASURES for condition in rule.when)
+    conditions = [*rule.when, *(condition for one in rule.alternatives for condition in one.when)]
+    assert (rule.note is None) == bool(conditions)
+    assert isinstance(rule.role, Role)
+    assert all(len(condition.why) > 8 for condition in conditions)
+    assert not any(re.search(r"\bas above\b|^as for GT\d+\.$", c.why, re.IGNORECASE) for c in conditions)
+    assert all(condition.measure in MEASURES for condition in conditions)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradtrend.model.rule import Action, Condition, Hold, Rule
+from gradtrend.model.rule import Action, Alternative, Condition, Hold, Rule
 from gradtrend.model.words import Severity, Trend
 from gradtrend.report.json.rule import rule_to_dict
 from gradtrend.report.text.rule import rule_page, rule_table
@@ -50,20 +50,22 @@ def test_a_page_shows_limits_reasons_blind_spots_and_actions() -> None:
 
 
 def test_alternatives_stand_in_groups() -> None:
-    when = tuple(
-        Condition(measure, "", below=1.0, case=case)
-        for measure, case in (("level", "tiny"), ("fall", "fell"), ("gain", "tiny"), ("points", None))
-    )
-    lines = rule_page(replace(RULE, when=when, hold=Hold()), Style()).splitlines()
+    points, level, gain, fall = (Condition(name, "", below=1.0) for name in ("points", "level", "gain", "fall"))
+    either = (Alternative("tiny", (level, gain)), Alternative("fell", (fall, gain)))
+    rule = replace(RULE, when=(points,), alternatives=either, hold=Hold())
+    lines = rule_page(rule, Style()).splitlines()
     start = lines.index("Fires when") + 1
-    assert [line for line in lines[start:] if "why:" not in line][:6] == [
+    assert [line for line in lines[start:] if "why:" not in line][:7] == [
         "  - points is below 1",
         '  and all of "tiny":',
         "  - level is below 1",
         "  - gain is below 1",
         '  or all of "fell":',
         "  - fall is below 1",
+        "  - gain is below 1",
     ]
+    cases = [(condition["case"], condition["measure"]) for condition in rule_to_dict(rule)["when"]]
+    assert cases == [(None, "points"), ("tiny", "level"), ("tiny", "gain"), ("fell", "fall"), ("fell", "gain")]
 
 
 def test_a_page_leaves_out_what_a_rule_has_not() -> None:

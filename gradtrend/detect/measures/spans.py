@@ -1,0 +1,69 @@
+"""Which steps a measure speaks of: the first and the last, which a finding of it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.curves.spikes import Spike
+
+Steps = tuple[int | None, int | None]
+# None where the curve has nothing of the kind.
+Span = Callable[[Curve], Steps | None]
+
+
+def collapse(curve: Curve) -> Steps:
+    """The stretch that is non-finite for good."""
+    first = curve.run.nonfinite.collapse_step
+    last = int(curve.series.steps[-1]) if curve.series is not None and len(curve.series) else first
+    return first, last if first is None or last is None else max(first, last)
+
+
+def nonfinite(curve: Curve) -> Steps:
+    """From the first non-finite value of any total norm or of the loss to the last."""
+    run = curve.run
+    steps = [int(s) for n in (*run.norms, *([run.loss] if run.loss is not None else [])) for s in n.steps[~n.finite]]
+    return min(steps, default=None), max(steps, default=None)
+
+
+def early_spikes(curve: Curve) -> Steps | None:
+    """From the first spike of warm-up to the last."""
+    return _spikes(curve, curve.early_spikes)
+
+
+def late_spikes(curve: Curve) -> Steps | None:
+    """From the first spike after warm-up to the last."""
+    return _spikes(curve, curve.late_spikes)
+
+
+def _spikes(curve: Curve, spikes: tuple[Spike, ...]) -> Steps | None:
+    if curve.shape is None or not spikes:
+        return None
+    return int(curve.shape.steps[spikes[0].first]), int(curve.shape.steps[spikes[-1].last])
+
+
+def rise(curve: Curve) -> Steps | None:
+    """The rise to the end."""
+    return None if (shape := curve.shape) is None else (int(shape.steps[shape.rise.onset]), int(shape.steps[-1]))
+
+
+def fall(curve: Curve) -> Steps | None:
+    """The fall to the end."""
+    if (shape := curve.shape) is None:
+        return None
+    return int(shape.steps[min(shape.fall.onset, shape.points - 1)]), int(shape.steps[-1])
+
+
+def whole(curve: Curve) -> Steps | None:
+    """All judged points."""
+    return None if (shape := curve.shape) is None else (int(shape.steps[0]), int(shape.steps[-1]))
+
+
+# Where the measures of a rule speak of several, the one that says most of the moment counts.
+_IN_ORDER: tuple[Span, ...] = (collapse, nonfinite, early_spikes, late_spikes, rise, fall, whole)
+
+
+def first_span(spans: Collection[Span], curve: Curve) -> Steps:
+    """The steps of the first of these spans, in that order, that the curve has; all judged points without one."""
+    found = (span(curve) for span in _IN_ORDER if span in spans or span is whole)
+    return next((steps for steps in found if steps is not None), (None, None))
