@@ -37,6 +37,7 @@ _MAGNITUDES = re.compile(rf"^\s*{_NUMBER}\s+{_NUMBER}\s+(\S.*)$")
 _NO_TENSOR = re.compile(r"^\s*(?:None|not a tensor) +\S+$")
 _NOISE = re.compile(r"^(?:abs min +abs max +metadata|Last \d+ forward frames:|\S.* has (?:nans|infs))$")
 _MODULE = re.compile(r"^ {2,}\S")
+_WITHIN = (_MAGNITUDES, _NO_TENSOR, _NOISE, _MODULE)
 
 
 @dataclass(slots=True)
@@ -100,12 +101,14 @@ def drafts(lines: list[str]) -> Iterator[_Draft]:
     for raw in lines:
         line = _LAUNCHER_PREFIX.sub("", raw).rstrip()
         blank = blank + 1 if not line else 0
-        started = next_draft(line, draft)
-        ended = blank >= BLANK_LINES_AT_END or (line and started is None and not belongs(line, draft))
-        if draft is not None and (ended or started is not None):
+        opened = next_draft(line, draft)
+        if opened is None and blank < BLANK_LINES_AT_END and _stands_within(line):
+            if draft is not None:
+                _take_in(line, draft)
+            continue
+        if draft is not None:
             yield draft
-        if started is not None or ended:
-            draft = started
+        draft = opened
     if draft is not None:
         yield draft
 
@@ -121,24 +124,23 @@ def next_draft(line: str, current: _Draft | None) -> _Draft | None:
     return None
 
 
-def belongs(line: str, draft: _Draft | None) -> bool:
-    """Take a line into the open report; False where it is no line of a report."""
-    if draft is None:
-        return False
+def _stands_within(line: str) -> bool:
+    """Whether a line that opens no report is one that reports consist of."""
+    return not line or _STARTING.search(line) is not None or any(kind.match(line) for kind in _WITHIN)
+
+
+def _take_in(line: str, draft: _Draft) -> None:
+    """Add what a line of a report says to the open one."""
     magnitudes = _MAGNITUDES.match(line)
-    if magnitudes and draft.modules:
-        low, high, tensor = magnitudes.groups()
-        draft.modules[-1].frames.append(Frame(tensor, float(low), float(high)))
-        return True
     starting = _STARTING.search(line)
-    if starting:
+    if magnitudes:
+        low, high, tensor = magnitudes.groups()
+        if draft.modules:  # else the report was cut at its head
+            draft.modules[-1].frames.append(Frame(tensor, float(low), float(high)))
+    elif starting:
         draft.last_header = int(starting[1])
-    if magnitudes or starting or _NO_TENSOR.match(line) or _NOISE.match(line):
-        return True
-    if _MODULE.match(line):
+    elif _MODULE.match(line) and not _NO_TENSOR.match(line):
         draft.modules.append(module_from(line))
-        return True
-    return False
 
 
 def module_from(line: str) -> _Module:
