@@ -7,11 +7,9 @@ of TensorFlow); images, histograms, graphs and text are stepped over by their le
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-VARINT, FIXED64, DELIMITED, FIXED32 = 0, 1, 2, 5  # wire types
-MAX_VARINT_BYTES = 10
+from gradtrend.ingest.files.protobuf import DELIMITED, FIXED32, FIXED64, VARINT, fields, varint
 
 # TensorFlow's DataType numbers -> (numpy dtype in tensor_content, number of the typed field, significant digits).
 TENSOR_TYPES: dict[int, tuple[str, int, int]] = {
@@ -62,39 +60,6 @@ class Layout:
         """The positions alone, without tags and constants."""
         places = tuple((slot.dtype, slot.offset) for slot in self.slots)
         return (self.time_at, self.step_at, self.step_width, places, self.ignored)
-
-
-def varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return the unsigned number at `position` and the position behind it; raises ValueError where it is broken."""
-    value = 0
-    for index in range(MAX_VARINT_BYTES):
-        if position + index >= len(data):
-            break
-        byte = data[position + index]
-        value |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:
-            return value & 0xFFFFFFFFFFFFFFFF, position + index + 1
-    raise ValueError("broken number")
-
-
-def fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (field number, wire type, start, stop of the content) of a message; raises ValueError where broken."""
-    while position < end:
-        key, position = varint(data, position)
-        wire = key & 7
-        if wire == VARINT:
-            stop = varint(data, position)[1]
-        elif wire == DELIMITED:
-            length, position = varint(data, position)
-            stop = position + length
-        elif wire in (FIXED64, FIXED32):
-            stop = position + (8 if wire == FIXED64 else 4)
-        else:
-            raise ValueError("unknown wire type")
-        if stop > end:
-            raise ValueError("field longer than its message")
-        yield key >> 3, wire, position, stop
-        position = stop
 
 
 def layout_of(data: bytes) -> Layout:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import EmptyLogError
-from gradtrend.ingest.files.protobuf import fields, integer, message_time
+from gradtrend.ingest.files.protobuf import integer, message_time, whole_fields
 from gradtrend.ingest.formats.wandb import MAGIC
 from gradtrend.ingest.formats.wandb.records import records
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
@@ -42,7 +42,7 @@ class _Axes:
     def add(self, record: bytes) -> None:
         name = glob = axis = ""
         index = 0
-        for key, value in fields(record):
+        for key, value in whole_fields(record):
             if key == _NAME and isinstance(value, bytes):
                 name = value.decode("utf-8", errors="replace")
             elif key == _GLOB and isinstance(value, bytes):
@@ -76,7 +76,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     columns: dict[str, Column] = {}
     started: float | None = None
     for record in records(path, skipped):
-        for key, value in fields(record):
+        for key, value in whole_fields(record):
             if not isinstance(value, bytes):
                 continue
             if key == _HISTORY:
@@ -101,7 +101,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:
     row: dict[str, Any] = {}
     counter: int | None = None
-    for key, value in fields(history):
+    for key, value in whole_fields(history):
         if key == _ITEM and isinstance(value, bytes):
             name, logged = _item(value)
             row[name] = logged
@@ -124,7 +124,7 @@ def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:
 
 def _item(item: bytes) -> tuple[str, Any]:
     name, path, value = "", [], None
-    for key, content in fields(item):
+    for key, content in whole_fields(item):
         if not isinstance(content, bytes):
             continue
         if key == _KEY:
