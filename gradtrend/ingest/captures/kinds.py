@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import InputError
-from gradtrend.model.capture import Capture
+from gradtrend.model.capture import CAPTURE_FORMAT, CAPTURE_VERSION, Capture
 from gradtrend.model.contents import CaptureContents, Inert, ModelRecipe, Node, TensorRef
 from gradtrend.model.replay import PRECISIONS
 
-NATIVE_FORMAT = "gradtrend.capture"
-NATIVE_VERSION = 1
 # Wrappers put these before a parameter's name: Fabric, DistributedDataParallel, torch.compile.
 WRAPPER_PREFIXES = ("_forward_module.", "module.", "_orig_mod.")
 _MAX_WRAPPERS = 10  # around one another
@@ -28,7 +26,7 @@ _NEWER = "Install a newer gradtrend."
 
 def is_native(tree: Mapping[str, Node]) -> bool:
     """Whether the file says that it is of gradtrend's own format."""
-    return tree.get("format") == NATIVE_FORMAT
+    return tree.get("format") == CAPTURE_FORMAT
 
 
 def is_lightly_train(tree: Mapping[str, Node]) -> bool:
@@ -39,9 +37,9 @@ def is_lightly_train(tree: Mapping[str, Node]) -> bool:
 def read_native(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
     """A capture of gradtrend's own format. Raises `InputError` naming the field that is missing or wrong."""
     version = tree.get("format_version")
-    if version != NATIVE_VERSION:
+    if version != CAPTURE_VERSION:
         shown = repr(version)[:40] if isinstance(version, int | str) else f"of type {type(version).__name__}"
-        raise InputError(f"{path} has capture format {shown}; this gradtrend reads {NATIVE_VERSION}", _NEWER)
+        raise InputError(f"{path} has capture format {shown}; this gradtrend reads {CAPTURE_VERSION}", _NEWER)
     model = _mapping(path, tree, "model")
     precision = _mapping(path, tree, "precision", optional=True)
     recipe = ModelRecipe("factory", _text(path, model, "factory"), _json_keywords(path, model.get("kwargs", "{}")))
