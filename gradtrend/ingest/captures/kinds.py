@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.reading.numbers import INT64_LIMIT
 from gradtrend.model.capture import CAPTURE_FORMAT, CAPTURE_VERSION, Capture
 from gradtrend.model.contents import CaptureContents, Inert, ModelRecipe, Node, TensorRef
 from gradtrend.model.replay import PRECISIONS
@@ -20,7 +21,6 @@ _MAX_WRAPPERS = 10  # around one another
 _MAX_TEXT = 1000  # characters of a name or version
 _MAX_JSON = 1024 * 1024
 _MAX_MICROBATCHES = 10_000
-_INT64 = 1 << 63
 _NEWER = "Install a newer gradtrend."
 
 
@@ -211,7 +211,7 @@ def _names(node: Node) -> frozenset[str]:
 
 def _integer(node: Node) -> int | None:
     """A step, rank or count: an integer of 64 bits, None for anything else."""
-    return node if isinstance(node, int) and not isinstance(node, bool) and abs(node) < _INT64 else None
+    return node if isinstance(node, int) and not isinstance(node, bool) and abs(node) < INT64_LIMIT else None
 
 
 def _number(node: Node, finite: bool = True) -> float | None:
