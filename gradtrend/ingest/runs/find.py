@@ -16,6 +16,7 @@ from pathlib import Path
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import ADAPTERS
 from gradtrend.ingest.reading import Adapter
+from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs import standard_input
 
 HEAD_BYTES = 64 * 1024
@@ -31,7 +32,7 @@ _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "m
 # Folders that loggers and trainers make inside one run.
 _CONTAINER = re.compile(
     r"^(?:runs|logs?|lightning_logs|tb_logs|csv_logs|tensorboard|tb|tfevents|events|metrics|wandb|trackio|debug|version_\d+"
-    r"|checkpoint-\d+|files|vis_data|train|training|val|valid|validation|eval|test|checkpoints)$",
+    rf"|checkpoint-\d+|files|vis_data|train|training|{'|'.join(HELD_OUT_WORDS)}|checkpoints)$",
     re.IGNORECASE,
 )
 

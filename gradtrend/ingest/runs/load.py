@@ -13,6 +13,7 @@ from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
 from gradtrend.ingest.reading.names import name_metric
+from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.epochs import by_epoch_column
 from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import merge
@@ -22,8 +23,6 @@ from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 from gradtrend.model.words import Role
-
-_HELD_OUT_FOLDERS = frozenset({"val", "valid", "validation", "eval", "evaluation", "test"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
     stem = tags[0].replace("/", "_").replace(" ", "_") + "_" if len(tags) == 1 else ""
     if len(tags) == 1 and folder.startswith(stem) and len(folder) > len(stem):
         names = [f"{tags[0]}/{folder.removeprefix(stem)}"]
-    elif folder.lower() in _HELD_OUT_FOLDERS:
+    elif folder.lower() in HELD_OUT_WORDS:
         names = [f"val/{tag}" for tag in tags]
     else:
         return reading
