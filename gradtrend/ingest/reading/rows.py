@@ -49,6 +49,19 @@ def step_of(row: Mapping[str, Any]) -> int | None:
     return None
 
 
+def step_or_epoch(row: Mapping[str, Any], floats: bool = False) -> int | None:
+    """The row's step; of a row without one the epoch, where that is an integer.
+
+    `floats` says that an epoch of 1.0 is one, too: pandas makes floats of integers where a column has gaps. Trainers
+    that log floats log fractions (0.5, 1.0, 1.5), and those that happen to be whole are no steps.
+    """
+    step = step_of(row)
+    epoch = row.get("epoch")
+    if step is not None or not (floats or isinstance(epoch, int)):
+        return step
+    return whole(epoch)
+
+
 def time_of(row: Mapping[str, Any]) -> float | None:
     """Seconds since the epoch where the row gives them as a number of that size."""
     for key in TIME_KEYS:

@@ -157,9 +157,13 @@ def _number(cell: str, separator: str) -> float | None:
 
 
 def _place(cells: list[str], header: _Header) -> tuple[int | None, float | None]:
-    step = whole(cells[header.step]) if header.step is not None else None
-    if step is None and header.step is None and header.epoch is not None:
-        step = whole(cells[header.epoch])
+    """Step and time of a row. An epoch stands for the step where the table has no column of steps.
+
+    In one that has, a row with an empty step is not placed by its epoch (unlike in `rows.step_or_epoch`): the epochs
+    of Lightning's validation rows would go back to the start of the run.
+    """
+    counter = header.epoch if header.step is None else header.step
+    step = whole(cells[counter]) if counter is not None else None
     time = parse_number(cells[header.time]) if header.time is not None else None
     return step, time if time is not None and time > 1e8 else None  # smaller: seconds since the start
 

@@ -15,7 +15,7 @@ from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number, whole
-from gradtrend.ingest.reading.rows import NOT_METRICS, STEP_KEYS, add_row, step_of
+from gradtrend.ingest.reading.rows import NOT_METRICS, STEP_KEYS, add_row, step_or_epoch
 from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
@@ -111,13 +111,8 @@ def _from_rows(rows: Iterable[Any]) -> dict[str, Column]:
     for position, row in enumerate(rows):
         # The last row of a history sums the run up: its train_loss is the mean of all steps.
         if isinstance(row, Mapping) and "train_runtime" not in row:
-            add_row(columns, row, _step(row), position + 1)
+            add_row(columns, row, step_or_epoch(row, floats=True), position + 1)
     return columns
-
-
-def _step(row: Mapping[str, Any]) -> int | None:
-    step = step_of(row)
-    return whole(row.get("epoch")) if step is None else step
 
 
 def _from_lists(document: Any) -> dict[str, Column]:

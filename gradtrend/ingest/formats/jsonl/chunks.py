@@ -195,7 +195,7 @@ def _check_texts(table: pl.DataFrame, whole: bool) -> None:
 
 
 def _step(table: pl.DataFrame) -> pl.Expr:
-    """The first counter of each row that is a whole number, as `rows.step_of` has it; then the epoch if an integer."""
+    """The first counter of each row that is a whole number, then the epoch, as `rows.step_or_epoch` has them."""
     steps = []
     for key in _number_columns(table, _COUNTERS):
         counter = pl.col(key)

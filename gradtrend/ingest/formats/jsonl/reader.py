@@ -16,8 +16,8 @@ from gradtrend.ingest.formats.jsonl.chunks import ChunkReader
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, points_of, settled
 from gradtrend.ingest.reading.names import name_metric
-from gradtrend.ingest.reading.numbers import number, whole
-from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, step_of
+from gradtrend.ingest.reading.numbers import number
+from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, step_of, step_or_epoch
 from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
 
@@ -99,12 +99,5 @@ def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl
             bad.append(Skipped("truncated" if cut else "not a JSON object", line=line))
             continue
         rows += 1
-        add_row(columns, row, _step(row), line)
+        add_row(columns, row, step_or_epoch(row), line)
     return points_of(columns) if rows else None
-
-
-def _step(row: dict[str, Any]) -> int | None:
-    step = step_of(row)
-    if step is None and "epoch" in row and isinstance(row["epoch"], int):
-        return whole(row["epoch"])
-    return step
