@@ -11,7 +11,7 @@ import polars as pl
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.epochs import by_epoch_column
@@ -143,12 +143,8 @@ def _with_row_numbers(reading: Reading) -> Reading:
         return replace(reading, series=_with_steps_only(series), numbered=True)
     lost = [series[metric].filter(pl.col("step").is_null())["line"] for metric in without if _is_judged(metric)]
     lines = pl.concat(lost).unique().sort() if lost else ()
-    return replace(
-        reading,
-        series=_with_steps_only(series),
-        skipped=(*reading.skipped, *(Skipped("a row without a step", line=line) for line in lines))[:MAX_SKIPPED_KEPT],
-        skipped_count=reading.skipped_count + len(lines),
-    )
+    rows = (Skipped("a row without a step", line=line) for line in lines)
+    return replace(reading, series=_with_steps_only(series)).with_skipped(rows)
 
 
 def _numbered(series: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

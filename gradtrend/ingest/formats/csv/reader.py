@@ -12,7 +12,7 @@ from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.files.names import metric_of_file
 from gradtrend.ingest.files.streams import decoded_head, open_log, plain_name, whole_lines
 from gradtrend.ingest.formats.csv.empty_cells import WideRows
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import parse_number, whole
@@ -126,7 +126,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     series = series_of(columns)
     if not series:
         raise EmptyLogError(f"{path}: no row of numbers fits the header")
-    return (Reading("csv", path, series, skipped=tuple(skipped[:MAX_SKIPPED_KEPT]), skipped_count=len(skipped)),)
+    return (Reading("csv", path, series).with_skipped(skipped),)
 
 
 def _lines(path: Path, skipped: list[Skipped]) -> Iterator[tuple[int, str]]:

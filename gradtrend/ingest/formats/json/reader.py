@@ -11,7 +11,7 @@ from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.files.json_document import parse, read_text, rows_from, values_from
 from gradtrend.ingest.files.streams import decoded_head, plain_name
 from gradtrend.ingest.formats.json.shapes import rows_in, series_in
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number, whole
@@ -78,16 +78,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         raise EmptyLogError(
             f"{path}: no log history in this JSON", "A trainer_state.json has a list `log_history` of rows."
         )
-    return (
-        Reading(
-            "trainer-state",
-            path,
-            series,
-            skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
-            skipped_count=len(skipped),
-            settings=_settings(document),
-        ),
-    )
+    return (Reading("trainer-state", path, series, settings=_settings(document)).with_skipped(skipped),)
 
 
 def _columns(text: str, document: Any | None, skipped: list[Skipped]) -> dict[str, Column]:

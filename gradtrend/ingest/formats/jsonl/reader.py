@@ -13,7 +13,7 @@ import polars as pl
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name, whole_lines
 from gradtrend.ingest.formats.jsonl.chunks import ChunkReader
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, points_of, settled
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number
@@ -81,8 +81,7 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
     if not rows:
         raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
     series = settled({metric: pl.concat(frames) for metric, frames in parts.items()})
-    skipped = (*bad, *lost)
-    return Reading("jsonl", path, series, skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
+    return Reading("jsonl", path, series).with_skipped((*bad, *lost))
 
 
 def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl.DataFrame] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading
+from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.columns import Column
 from gradtrend.ingest.reading.stored_runs import StoredRun
 from gradtrend.ingest.settings.names import settings_from
@@ -53,8 +53,6 @@ def reading_of(
         path=path,
         series={metric: in_time_order(points) for metric, points in series.items()},
         started=run.started,
-        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
-        skipped_count=len(skipped),
         notes=notes,
         settings=settings_from(params),
-    )
+    ).with_skipped(skipped)

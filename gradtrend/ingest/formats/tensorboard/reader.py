@@ -15,7 +15,7 @@ from gradtrend.ingest.formats.tensorboard import NAME_PART, VERSION_RECORD
 from gradtrend.ingest.formats.tensorboard.columns import Column, EventDecoder
 from gradtrend.ingest.formats.tensorboard.layout import layout_of
 from gradtrend.ingest.formats.tensorboard.records import HEADER_BYTES, Bytes, Records, header_length, map_file, scan
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 
 
 def claims(path: Path, head: bytes) -> bool:
@@ -46,10 +46,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         series=series_of(columns),
         digits=min((column.slot.digits for column in columns), default=7),
         started=time_in_name(path) or first_time(data, records),
-        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
-        skipped_count=len(skipped),
     )
-    return (reading,)
+    return (reading.with_skipped(skipped),)
 
 
 def drop_other_plugins(columns: list[Column]) -> list[Column]:

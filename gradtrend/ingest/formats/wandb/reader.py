@@ -16,7 +16,7 @@ from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.files.protobuf import integer, message_time, whole_fields
 from gradtrend.ingest.formats.wandb import MAGIC
 from gradtrend.ingest.formats.wandb.records import records
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.numbers import number, whole
 from gradtrend.ingest.reading.rows import NOT_METRICS, flatten
@@ -90,12 +90,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         raise EmptyLogError(
             f"{path}: no logged values in this Weights & Biases run", "Was it stopped before the first log?"
         )
-    return (
-        Reading(
-            "wandb", path, series, started=started,
-            skipped=tuple(skipped[:MAX_SKIPPED_KEPT]), skipped_count=len(skipped),
-        ),
-    )  # fmt: skip
+    return (Reading("wandb", path, series, started=started).with_skipped(skipped),)
 
 
 def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:
