@@ -16,7 +16,7 @@ from gradtrend.model.contents import CaptureContents, Inert, ModelRecipe, Node, 
 from gradtrend.model.replay import PRECISIONS
 
 # Wrappers put these before a parameter's name: Fabric, DistributedDataParallel, torch.compile.
-WRAPPER_PREFIXES = ("_forward_module.", "module.", "_orig_mod.")
+_WRAPPER_PREFIXES = ("_forward_module.", "module.", "_orig_mod.")
 _MAX_WRAPPERS = 10  # around one another
 _MAX_TEXT = 1000  # characters of a name or version
 _MAX_JSON = 1024 * 1024
@@ -198,7 +198,7 @@ def _bare_names(node: Node, state: Node) -> tuple[str, ...]:
 
 def _bare_name(name: str, known: Mapping[str, Node]) -> str:
     for _ in range(_MAX_WRAPPERS):
-        prefix = next((prefix for prefix in WRAPPER_PREFIXES if name.startswith(prefix)), None)
+        prefix = next((prefix for prefix in _WRAPPER_PREFIXES if name.startswith(prefix)), None)
         if name in known or prefix is None:
             break
         name = name.removeprefix(prefix)

@@ -23,10 +23,10 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files.whole import read_regular
 from gradtrend.model.capture import Frame, OverflowReport
 
-FILE_PATTERN = "underflow_overflow_rank*.log"
-INDENT = 18  # spaces before a module name; the root module's name is empty, so its class stands one further right
-MAX_BYTES = 64 * 1024 * 1024  # a report has some hundred lines
-BLANK_LINES_AT_END = 3  # a finished report ends with three; a batch header within the frames has two before it
+_FILE_PATTERN = "underflow_overflow_rank*.log"
+_INDENT = 18  # spaces before a module name; the root module's name is empty, so its class stands one further right
+_MAX_BYTES = 64 * 1024 * 1024  # a report has some hundred lines
+_BLANK_LINES_AT_END = 3  # a finished report ends with three; a batch header within the frames has two before it
 
 _RANK = re.compile(r"rank(\d{1,18})(?!\d)")
 _LAUNCHER_PREFIX = re.compile(r"^\[(?:rank|default)\d+\]: ?")  # torchrun puts it before each console line
@@ -64,7 +64,7 @@ def find_overflow_reports(run_folder: Path) -> tuple[OverflowReport, ...]:
 
     A file that cannot be read is left out: reports are further evidence, and the run's logs can be judged without it.
     """
-    files = sorted((run_folder / "debug").glob(FILE_PATTERN), key=lambda path: (rank_of(path) or 0, path.name))
+    files = sorted((run_folder / "debug").glob(_FILE_PATTERN), key=lambda path: (_rank_of(path) or 0, path.name))
     reports: list[OverflowReport] = []
     for path in files:
         try:
@@ -77,13 +77,13 @@ def find_overflow_reports(run_folder: Path) -> tuple[OverflowReport, ...]:
 def read_overflow_reports(path: Path, shown_as: str) -> tuple[OverflowReport, ...]:
     """Read one file; `shown_as` becomes the path in the reports. Raises InputError where it cannot be read."""
     try:
-        text = read_regular(path, MAX_BYTES).decode("utf-8", errors="replace")
+        text = read_regular(path, _MAX_BYTES).decode("utf-8", errors="replace")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    return parse_overflow_reports(text, shown_as, rank_of(path))
+    return parse_overflow_reports(text, shown_as, _rank_of(path))
 
 
-def rank_of(path: Path) -> int | None:
+def _rank_of(path: Path) -> int | None:
     """Return the rank in a file name such as `underflow_overflow_rank3.log`."""
     match = _RANK.search(path.name)
     return int(match[1]) if match else None
@@ -91,18 +91,18 @@ def rank_of(path: Path) -> int | None:
 
 def parse_overflow_reports(text: str, shown_as: str, rank: int | None = None) -> tuple[OverflowReport, ...]:
     """Return the reports in a text; lines that belong to none (a console log's own) are passed over."""
-    return tuple(finished(draft, shown_as, rank) for draft in drafts(text.splitlines()))
+    return tuple(_finished(draft, shown_as, rank) for draft in _drafts(text.splitlines()))
 
 
-def drafts(lines: list[str]) -> Iterator[_Draft]:
+def _drafts(lines: list[str]) -> Iterator[_Draft]:
     """Split the lines into reports."""
     draft: _Draft | None = None
     blank = 0
     for raw in lines:
         line = _LAUNCHER_PREFIX.sub("", raw).rstrip()
         blank = blank + 1 if not line else 0
-        opened = next_draft(line, draft)
-        if opened is None and blank < BLANK_LINES_AT_END and _stands_within(line):
+        opened = _next_draft(line, draft)
+        if opened is None and blank < _BLANK_LINES_AT_END and _stands_within(line):
             if draft is not None:
                 _take_in(line, draft)
             continue
@@ -113,7 +113,7 @@ def drafts(lines: list[str]) -> Iterator[_Draft]:
         yield draft
 
 
-def next_draft(line: str, current: _Draft | None) -> _Draft | None:
+def _next_draft(line: str, current: _Draft | None) -> _Draft | None:
     """Return the report that a line opens, None where it opens none."""
     detected = _DETECTED.search(line)
     if detected:
@@ -140,17 +140,17 @@ def _take_in(line: str, draft: _Draft) -> None:
     elif starting:
         draft.last_header = int(starting[1])
     elif _MODULE.match(line) and not _NO_TENSOR.match(line):
-        draft.modules.append(module_from(line))
+        draft.modules.append(_module_from(line))
 
 
-def module_from(line: str) -> _Module:
+def _module_from(line: str) -> _Module:
     """Return the module that a line `name Class` names, the name verbatim."""
-    label = line[INDENT:] if line[:INDENT].isspace() else line.lstrip()
+    label = line[_INDENT:] if line[:_INDENT].isspace() else line.lstrip()
     name, _, class_name = label.rpartition(" ")
     return _Module(name, class_name)
 
 
-def batch_of(draft: _Draft, culprit: _Module) -> int:
+def _batch_of(draft: _Draft, culprit: _Module) -> int:
     """Return the batch of a report. Hugging Face counts on before it looks at the root module, the last of a batch; the
     header among the frames has the right number, where it is among those kept.
     """
@@ -159,7 +159,7 @@ def batch_of(draft: _Draft, culprit: _Module) -> int:
     return draft.last_header if draft.last_header is not None else max(0, draft.batch - 1)
 
 
-def finished(draft: _Draft, shown_as: str, rank: int | None) -> OverflowReport:
+def _finished(draft: _Draft, shown_as: str, rank: int | None) -> OverflowReport:
     """Return the report that a draft amounts to.
 
     In a detected one the last frame is the culprit, unless the file was cut before it. In a trace it is the first
@@ -173,7 +173,7 @@ def finished(draft: _Draft, shown_as: str, rank: int | None) -> OverflowReport:
     finite = [frame.abs_max for module in before for frame in module.frames if math.isfinite(frame.abs_max)]
     return OverflowReport(
         path=shown_as,
-        batch=batch_of(draft, culprit),
+        batch=_batch_of(draft, culprit),
         detected=True,
         rank=rank,
         module=culprit.name,

@@ -120,7 +120,7 @@ def is_compressed(head: bytes) -> bool:
     return any(head.startswith(magic) for magic, _ in _OPENERS)
 
 
-def encoding_of(head: bytes) -> str | None:
+def _encoding_of(head: bytes) -> str | None:
     """The UTF-16 or UTF-32 that a text starts in, or None where its bytes can be read as UTF-8."""
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "utf-32"
@@ -134,7 +134,7 @@ def encoding_of(head: bytes) -> str | None:
 
 def mentions(head: bytes, *words: bytes) -> bool:
     """Whether the first bytes of a text contain one of the words, or cannot be searched as they stand."""
-    return any(word in head for word in words) or is_compressed(head) or encoding_of(head) is not None
+    return any(word in head for word in words) or is_compressed(head) or _encoding_of(head) is not None
 
 
 def open_stream(source: BinaryIO) -> BinaryIO:
@@ -148,7 +148,7 @@ def open_stream(source: BinaryIO) -> BinaryIO:
         head = buffered.peek(512)
     except _damage() as error:
         raise InputError(_CUT, "Copy the log again, or decompress what can be saved of it.") from error
-    encoding = encoding_of(head)
+    encoding = _encoding_of(head)
     if encoding is not None:
         return cast(BinaryIO, _Decoded(buffered, encoding))
     if head.startswith(_UTF8_BOM):
@@ -168,7 +168,7 @@ def open_log(path: Path) -> BinaryIO:
 
 def decoded_head(head: bytes) -> bytes:
     """The first bytes of a file as UTF-8 text, decompressed; b"" where nothing can be made of them."""
-    if not is_compressed(head) and encoding_of(head) is None:
+    if not is_compressed(head) and _encoding_of(head) is None:
         return head.removeprefix(_UTF8_BOM)
     text = b""
     try:

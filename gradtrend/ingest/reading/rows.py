@@ -71,7 +71,7 @@ def time_of(row: Mapping[str, Any]) -> float | None:
     return None
 
 
-def widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row of one value under its metric's name, `val/loss` where a split is named; any other row as it is."""
     value_key = next((key for key in LONG_VALUES if key in row), None)
     name_key = next((key for key in LONG_NAMES if isinstance(row.get(key), str)), None)
@@ -86,7 +86,7 @@ def widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> int:
     """Add one row's metrics to the columns; returns how many numbers it held."""
-    row = widened(row)
+    row = _widened(row)
     time = time_of(row)
     held = 0
     for name, leaf in flatten(row):

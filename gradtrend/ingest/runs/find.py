@@ -19,7 +19,7 @@ from gradtrend.ingest.reading import Adapter
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs import standard_input
 
-HEAD_BYTES = 64 * 1024
+_HEAD_BYTES = 64 * 1024
 _MAX_DEPTH = 8  # run folders nest a few levels; deeper trees are data sets
 # Never logs, and often many or large: weights, images, code, archives of data.
 _NEVER = re.compile(
@@ -77,7 +77,7 @@ class _Tree:
             yield from child.all_logs()
 
 
-def adapter_for(path: Path, source: str = "auto") -> Adapter | None:
+def _adapter_for(path: Path, source: str = "auto") -> Adapter | None:
     """The adapter that claims the path, by content and then by name; `source` names one outright."""
     if source != "auto":
         return next(adapter for adapter in ADAPTERS if adapter.name == source)
@@ -87,7 +87,7 @@ def adapter_for(path: Path, source: str = "auto") -> Adapter | None:
 
 def _head(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(HEAD_BYTES)
+        return file.read(_HEAD_BYTES)
 
 
 def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
@@ -130,7 +130,7 @@ def _single(path: str, file: Path, source: str) -> RunFiles:
         raise InputError(f"{path}: neither a file nor a folder", "Give a log, or pipe one into `gradtrend analyze -`.")
     if file.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty", "The run may not have flushed its log yet.")
-    adapter = adapter_for(file, source)
+    adapter = _adapter_for(file, source)
     if adapter is None:
         names = ", ".join(a.name for a in ADAPTERS)
         raise InputError(
@@ -195,7 +195,7 @@ def _log_file(file: Path, source: str) -> LogFile | None:
     if _NEVER.search(file.name) or file.stat().st_size == 0:
         return None
     try:
-        adapter = adapter_for(file)
+        adapter = _adapter_for(file)
     except PermissionError:  # known by its name, it is told when it is read
         adapter = next((a for a in ADAPTERS if a.claims(file, b"")), None)
     if adapter is None or source not in ("auto", adapter.name):

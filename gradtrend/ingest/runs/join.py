@@ -34,7 +34,7 @@ _CHECKED_ROLES = (Role.GRAD_NORM, Role.LOSS, Role.LR)
 
 
 @dataclass(frozen=True, slots=True)
-class Track:
+class _Track:
     """One series as one format logged it, all its parts joined. Columns of `rows`: step, value, time, line, segment.
 
     `numbered` says that the steps are row numbers: such a series stands behind one with steps and is not compared.
@@ -58,11 +58,11 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
     Each quantity comes from the source with the most points, then the most digits; `namings` gives a role to every
     metric name.
     """
-    candidates: dict[tuple[str, str | None], list[Track]] = {}
+    candidates: dict[tuple[str, str | None], list[_Track]] = {}
     for track in _tracks(readings):
         naming = namings[track.metric]
         candidates.setdefault((naming.quantity, naming.layer), []).append(track)
-    best: list[Track] = []
+    best: list[_Track] = []
     notes: list[Note] = []
     for tracks in candidates.values():
         ranked = _best_first(tracks)
@@ -75,13 +75,13 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
     return _table(best, namings), tuple(notes)
 
 
-def _best_first(tracks: list[Track]) -> list[Track]:
+def _best_first(tracks: list[_Track]) -> list[_Track]:
     if len(tracks) == 1:
         return tracks
     return sorted(tracks, key=lambda t: (not t.numbered, t.points, min(t.digits, _FLOAT64_DIGITS)), reverse=True)
 
 
-def _with_one_loss(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> Mapping[str, Naming]:
+def _with_one_loss(tracks: Sequence[_Track], namings: Mapping[str, Naming]) -> Mapping[str, Naming]:
     """Of several names for the whole loss (`loss`, `total_loss`) the one with the most points keeps the role.
 
     Parts of a loss without a total stay as they are: none of them stands for the others.
@@ -95,7 +95,7 @@ def _with_one_loss(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> Ma
     return {**namings, **others}
 
 
-def _table(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> pl.DataFrame:
+def _table(tracks: Sequence[_Track], namings: Mapping[str, Naming]) -> pl.DataFrame:
     """The tracks one after another, with the name, the role and the layer of each in every row."""
     if not tracks:
         return pl.DataFrame(schema=TABLE_SCHEMA)
@@ -121,12 +121,12 @@ def _repeated(name: str, values: Sequence[str | None], lengths: Sequence[int]) -
     return pl.concat([of_one.new_from_index(i, length) for i, length in enumerate(lengths)])
 
 
-def _tracks(readings: Sequence[Reading]) -> list[Track]:
+def _tracks(readings: Sequence[Reading]) -> list[_Track]:
     """Readings of one format joined in the order in which they were written; copies of a part left out."""
     by_format: dict[str, list[Reading]] = {}
     for reading in readings:
         by_format.setdefault(reading.format, []).append(reading)
-    tracks: list[Track] = []
+    tracks: list[_Track] = []
     for format_name, parts in by_format.items():
         ordered = sorted(parts, key=lambda r: (r.started is not None, r.started or 0.0))
         digits, numbered = min(part.digits for part in ordered), any(part.numbered for part in ordered)
@@ -138,7 +138,7 @@ def _tracks(readings: Sequence[Reading]) -> list[Track]:
         zeros = pl.Series("segment", [0], dtype=pl.Int32).new_from_index(0, longest)
         for metric, frames in by_metric.items():
             rows = _with_segments(_without_copies(frames), zeros)
-            tracks.append(Track(metric, format_name, digits, numbered, rows))
+            tracks.append(_Track(metric, format_name, digits, numbered, rows))
     return tracks
 
 
@@ -172,12 +172,12 @@ def _with_segments(frames: list[pl.DataFrame], zeros: pl.Series) -> pl.DataFrame
     return rows.with_columns(goes_back.cum_sum().fill_null(0).cast(pl.Int32).alias("segment"))
 
 
-def _last_values(track: Track) -> pl.DataFrame:
+def _last_values(track: _Track) -> pl.DataFrame:
     """Step and value of the rows that count (see `rows_that_count`)."""
     return track.rows.select("step", "value").filter(pl.Series(rows_that_count(track.rows["step"].to_numpy())))
 
 
-def _segment_notes(tracks: Iterable[Track]) -> list[Note]:
+def _segment_notes(tracks: Iterable[_Track]) -> list[Note]:
     """One note for each total gradient norm whose steps go back."""
     notes = []
     for track in tracks:
@@ -204,7 +204,7 @@ def _segment_notes(tracks: Iterable[Track]) -> list[Note]:
     return notes
 
 
-def _cross_check(best: Track, other: Track) -> Note | None:
+def _cross_check(best: _Track, other: _Track) -> Note | None:
     """Compare two sources of one series on their common steps, as logged and with the steps one apart."""
     tolerance = max(_TOLERANCE, 10.0 ** (1 - min(best.digits, other.digits)))
     a, b = _last_values(best), _last_values(other)

@@ -24,7 +24,7 @@ _VALUE = re.compile(
 _TOTAL = re.compile(r"\s*/\s*(\d+)(?![\w.])")
 _DATE = re.compile(r"(?<![\d.])\d{2,4}[-/]\d{1,2}[-/]\d{1,4}(?:[T_]|(?!\d))|\b\d{2}-\d{2}(?= \d{2}:)")
 _CLOCK = re.compile(r"(?<!\d)\d{1,3}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?![\d:])")
-SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+_SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _UNIT_AFTER = re.compile(
     r"^\s*(?:ms|s|sec|secs|seconds|min|hours?|it/s|s/it|it/sec|iter/s|steps/s|samples/s|tok/s|tokens/s|img/s|images/s|[KMGT]i?B)(?![\w/])"
 )
@@ -86,7 +86,7 @@ class Token(NamedTuple):
 def value_of(text: str, unit: str = "") -> float | None:
     """The number that a token's text stands for; None for a null."""
     value = parse_number(text.replace(",", "") if "," in text else text)
-    return value if value is None or unit not in SCALES else value * SCALES[unit]
+    return value if value is None or unit not in _SCALES else value * _SCALES[unit]
 
 
 def tokens(line: str) -> Iterator[Token]:

@@ -17,7 +17,7 @@ from gradtrend.model.runlog import Note, Skipped
 SQL_INFINITY = 1.797e308  # the largest double, which MLflow's SQL stores keep for infinity, is 1.7976931e308
 
 
-def restored(value: float) -> float:
+def _restored(value: float) -> float:
     """Return a value with MLflow's stand-in for infinity turned back."""
     return math.copysign(math.inf, value) if abs(value) >= SQL_INFINITY else value
 
@@ -25,10 +25,10 @@ def restored(value: float) -> float:
 def add_point(columns: dict[str, Column], metric: str, step: int | None, value: float, time: int | None) -> None:
     """Append one stored value of a metric; `time` in milliseconds since the epoch."""
     seconds = None if time is None else time / 1000
-    columns.setdefault(metric, Column()).add(step, restored(value), seconds, None)
+    columns.setdefault(metric, Column()).add(step, _restored(value), seconds, None)
 
 
-def in_time_order(points: pl.DataFrame) -> pl.DataFrame:
+def _in_time_order(points: pl.DataFrame) -> pl.DataFrame:
     """Return a metric's points in time order, equal times in the order logged.
 
     MLflow gives step 0 to every value that is logged without a step, so a metric with several values all at step 0 has
@@ -51,7 +51,7 @@ def reading_of(
     return Reading(
         format="mlflow",
         path=path,
-        series={metric: in_time_order(points) for metric, points in series.items()},
+        series={metric: _in_time_order(points) for metric, points in series.items()},
         started=run.started,
         notes=notes,
         settings=settings_from(params),

@@ -38,19 +38,19 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         )
     decoder = EventDecoder(data, records)
     columns = [column for column in decoder.columns() if column.record.size]
-    columns = drop_other_plugins(columns)
+    columns = _drop_other_plugins(columns)
     skipped = sorted((*records.damage, *decoder.broken), key=lambda piece: piece.offset or 0)
     reading = Reading(
         format="tensorboard",
         path=path,
-        series=series_of(columns),
+        series=_series_of(columns),
         digits=min((column.slot.digits for column in columns), default=7),
-        started=time_in_name(path) or first_time(data, records),
+        started=_time_in_name(path) or _first_time(data, records),
     )
     return (reading.with_skipped(skipped),)
 
 
-def drop_other_plugins(columns: list[Column]) -> list[Column]:
+def _drop_other_plugins(columns: list[Column]) -> list[Column]:
     """Drop one-element tensors that belong to another plug-in; only the first event of a tag may name the plug-in."""
     plugin_of = {column.slot.tag: column.slot.plugin for column in columns if column.slot.plugin}
     return [
@@ -60,15 +60,15 @@ def drop_other_plugins(columns: list[Column]) -> list[Column]:
     ]
 
 
-def series_of(columns: list[Column]) -> dict[str, pl.DataFrame]:
+def _series_of(columns: list[Column]) -> dict[str, pl.DataFrame]:
     """Join the columns of each tag into one table in file order; the tags in the order of their first event."""
     by_tag: dict[str, list[Column]] = {}
     for column in sorted(columns, key=lambda column: (int(column.record[0]), column.position)):
         by_tag.setdefault(column.slot.tag, []).append(column)
-    return {tag: joined(parts) for tag, parts in by_tag.items()}
+    return {tag: _joined(parts) for tag, parts in by_tag.items()}
 
 
-def joined(columns: list[Column]) -> pl.DataFrame:
+def _joined(columns: list[Column]) -> pl.DataFrame:
     """Join columns of one tag in file order."""
     record = np.concatenate([column.record for column in columns])
     points = pl.DataFrame(
@@ -85,13 +85,13 @@ def joined(columns: list[Column]) -> pl.DataFrame:
     return points[np.lexsort((place, record))]
 
 
-def time_in_name(path: Path) -> float | None:
+def _time_in_name(path: Path) -> float | None:
     """When the writer opened the file, as TensorBoard's name for it says; copying a log keeps it."""
     match = re.search(re.escape(NAME_PART) + r"\.?(\d{9,11})\b", path.name)
     return float(match.group(1)) if match else None
 
 
-def first_time(data: Bytes, records: Records) -> float | None:
+def _first_time(data: Bytes, records: Records) -> float | None:
     """Return the wall time of the first event: when this part of the run began."""
     if not records.starts.size:
         return None
