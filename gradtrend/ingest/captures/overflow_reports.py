@@ -60,7 +60,7 @@ class _Draft:
 
 
 def find_overflow_reports(run_folder: Path) -> tuple[OverflowReport, ...]:
-    """Return the reports in the debug folder of a run, by rank, in the order written.
+    """The reports in the debug folder of a run, by rank, in the order written.
 
     A file that cannot be read is left out: reports are further evidence, and the run's logs can be judged without it.
     """
@@ -75,7 +75,7 @@ def find_overflow_reports(run_folder: Path) -> tuple[OverflowReport, ...]:
 
 
 def read_overflow_reports(path: Path, shown_as: str) -> tuple[OverflowReport, ...]:
-    """Read one file; `shown_as` becomes the path in the reports. Raises InputError where it cannot be read."""
+    """The reports in one file; `shown_as` becomes their path. Raises InputError where it cannot be read."""
     try:
         text = read_regular(path, _MAX_BYTES).decode("utf-8", errors="replace")
     except OSError as error:
@@ -84,18 +84,18 @@ def read_overflow_reports(path: Path, shown_as: str) -> tuple[OverflowReport, ..
 
 
 def _rank_of(path: Path) -> int | None:
-    """Return the rank in a file name such as `underflow_overflow_rank3.log`."""
+    """The rank in a file name such as `underflow_overflow_rank3.log`."""
     match = _RANK.search(path.name)
     return int(match[1]) if match else None
 
 
 def parse_overflow_reports(text: str, shown_as: str, rank: int | None = None) -> tuple[OverflowReport, ...]:
-    """Return the reports in a text; lines that belong to none (a console log's own) are passed over."""
+    """The reports in a text; lines that belong to none (a console log's own) are passed over."""
     return tuple(_finished(draft, shown_as, rank) for draft in _drafts(text.splitlines()))
 
 
 def _drafts(lines: list[str]) -> Iterator[_Draft]:
-    """Split the lines into reports."""
+    """The reports that the lines are."""
     draft: _Draft | None = None
     blank = 0
     for raw in lines:
@@ -114,7 +114,7 @@ def _drafts(lines: list[str]) -> Iterator[_Draft]:
 
 
 def _next_draft(line: str, current: _Draft | None) -> _Draft | None:
-    """Return the report that a line opens, None where it opens none."""
+    """The report that a line opens, None where it opens none."""
     detected = _DETECTED.search(line)
     if detected:
         return _Draft(int(detected[1]), detected=True)
@@ -144,14 +144,14 @@ def _take_in(line: str, draft: _Draft) -> None:
 
 
 def _module_from(line: str) -> _Module:
-    """Return the module that a line `name Class` names, the name verbatim."""
+    """The module that a line `name Class` names, the name verbatim."""
     label = line[_INDENT:] if line[:_INDENT].isspace() else line.lstrip()
     name, _, class_name = label.rpartition(" ")
     return _Module(name, class_name)
 
 
 def _batch_of(draft: _Draft, culprit: _Module) -> int:
-    """Return the batch of a report. Hugging Face counts on before it looks at the root module, the last of a batch; the
+    """The batch of a report. Hugging Face counts on before it looks at the root module, the last of a batch; the
     header among the frames has the right number, where it is among those kept.
     """
     if not draft.detected or culprit.name:
@@ -160,7 +160,7 @@ def _batch_of(draft: _Draft, culprit: _Module) -> int:
 
 
 def _finished(draft: _Draft, shown_as: str, rank: int | None) -> OverflowReport:
-    """Return the report that a draft amounts to.
+    """The report that a draft amounts to.
 
     In a detected one the last frame is the culprit, unless the file was cut before it. In a trace it is the first
     non-finite one: tracing does not stop there, and that batch counts as detected too.

@@ -24,7 +24,7 @@ _STEPS_A_CALL = 100_000
 
 @contextmanager
 def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database so that no byte of it changes and no file appears beside it.
+    """A connection to a database that changes no byte of it and lets no file appear beside it.
 
     sqlite may write when it merely reads: a write-ahead log needs an index file, a left-over journal is rolled back.
     A database with either is read from a copy. Raises InputError where it cannot be opened.
@@ -73,10 +73,10 @@ def _stops_after(calls: int) -> Callable[[], bool]:
 
 
 def table_names(connection: sqlite3.Connection) -> set[str]:
-    """Return the names of the tables. A view is none: it can be a query without end."""
+    """The names of the tables. A view is none: it can be a query without end."""
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
-    """Return the column names of a table, which differ between versions; empty without such a table."""
+    """The column names of a table, which differ between versions; empty without such a table."""
     return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}

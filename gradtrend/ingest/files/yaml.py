@@ -37,7 +37,7 @@ _AnyTagLoader.add_multi_constructor("", _drop_tag)
 
 
 def read_yaml(path: Path) -> Mapping[str, Any]:
-    """Return the mapping in a YAML file, empty where it is none, or comes to more than settings ever do."""
+    """The mapping in a YAML file, empty where it is none, or comes to more than settings ever do."""
     try:
         loader = _AnyTagLoader(read_regular(path, _MAX_BYTES))
         try:

@@ -34,7 +34,7 @@ class StoredRun:
 
 
 def choose_run(runs: Sequence[StoredRun], wanted: str | None, store: str) -> tuple[StoredRun, tuple[Note, ...]]:
-    """Return the run to read: the wanted one (full id, name, or start of an id), else the newest that has metrics.
+    """The run to read: the wanted one (full id, name, or start of an id), else the newest that has metrics.
 
     Where nothing was asked for and there were others to choose from, a note lists them. Raises InputError where there
     is no such run, or nothing to read.
@@ -57,7 +57,7 @@ def choose_run(runs: Sequence[StoredRun], wanted: str | None, store: str) -> tup
 
 
 def _named_run(runs: Sequence[StoredRun], wanted: str, store: str) -> StoredRun:
-    """Return the run that `wanted` names. Raises InputError where it names none or several."""
+    """The run that `wanted` names. Raises InputError where it names none or several."""
     matches = (
         [run for run in runs if run.id == wanted]
         or [run for run in runs if run.name == wanted and not run.deleted]
@@ -76,11 +76,11 @@ def _named_run(runs: Sequence[StoredRun], wanted: str, store: str) -> StoredRun:
 
 
 def _newest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
-    """Return the runs by start time, newest first; those without one come last."""
+    """The runs by start time, newest first; those without one come last."""
     return sorted(runs, key=lambda run: -math.inf if run.started is None else run.started, reverse=True)
 
 
 def _listed(runs: Sequence[StoredRun]) -> str:
-    """Return up to `_MAX_RUNS_LISTED` runs in words."""
+    """Up to `_MAX_RUNS_LISTED` runs in words."""
     more = len(runs) - _MAX_RUNS_LISTED
     return "; ".join(str(run) for run in runs[:_MAX_RUNS_LISTED]) + (f"; and {more} more" if more > 0 else "")

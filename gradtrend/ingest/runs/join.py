@@ -143,7 +143,7 @@ def _tracks(readings: Sequence[Reading]) -> list[_Track]:
 
 
 def _without_copies(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
-    """Drop a part whose rows all stand, in order, at the head of another (a checkpoint's copy of the log)."""
+    """The parts, but those whose rows all stand, in order, at the head of another (a checkpoint's copy of the log)."""
     kept: list[pl.DataFrame] = []
     for i, frame in enumerate(frames):
         others = [
@@ -205,7 +205,7 @@ def _segment_notes(tracks: Iterable[_Track]) -> list[Note]:
 
 
 def _cross_check(best: _Track, other: _Track) -> Note | None:
-    """Compare two sources of one series on their common steps, as logged and with the steps one apart."""
+    """What two sources of one series disagree on at their common steps, as logged or with the steps one apart."""
     tolerance = max(_TOLERANCE, 10.0 ** (1 - min(best.digits, other.digits)))
     a, b = _last_values(best), _last_values(other)
     common, same, first_difference = _agreement(a, b, 0, tolerance)

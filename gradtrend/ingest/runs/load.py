@@ -35,7 +35,7 @@ class Choice:
 
 
 def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunLog, ...]:
-    """Read all logs of one run folder and join them; several runs where its files turn out to be of different ones.
+    """The logs of one run folder, joined; several runs where its files turn out to be of different ones.
 
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
@@ -104,7 +104,7 @@ def _nothing_in(run: RunFiles) -> InputError:
 
 
 def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
-    """Put into the metric names what only the sub-folder says.
+    """The reading with what only the sub-folder says put into the metric names.
 
     `SummaryWriter.add_scalars("grads", {"fc": ...})` writes the tag `grads` in a folder `grads_fc`; Keras writes the
     same tags in `train/` and `validation/`.
@@ -129,7 +129,7 @@ def _with_steps(reading: Reading) -> Reading:
 
 
 def _with_row_numbers(reading: Reading) -> Reading:
-    """Give steps to a log that has none: its rows are numbered from 0, and a note says so.
+    """The reading with steps where it has none: its rows are numbered from 0, and a note says so.
 
     Where some rows have a step, those without one are left out; a row of loss or gradient norm lost so is counted.
     """

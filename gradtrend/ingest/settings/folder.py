@@ -21,7 +21,7 @@ _ARGS = re.compile(r"(Resolved Args:|Resolved configuration:|\bArgs:)\s*(?=\{)")
 
 
 def settings_of(folder: Path) -> Settings:
-    """Return the settings that the files in a run folder give; what is missing or broken is simply not known."""
+    """The settings that the files in a run folder give; what is missing or broken is simply not known."""
     sources = [settings_from(arguments) for arguments in _train_log_arguments(folder / _TRAIN_LOG)]
     for path in _hparams_files(folder):
         from gradtrend.ingest.files.yaml import read_yaml
@@ -39,7 +39,7 @@ def settings_of(folder: Path) -> Settings:
 
 
 def _hparams_files(folder: Path) -> list[Path]:
-    """Return the hparams files in a run folder and its loggers' sub-folders, `version_1` before `version_0`."""
+    """The hparams files in a run folder and its loggers' sub-folders, `version_1` before `version_0`."""
     found: list[Path] = []
     level = [str(folder)]
     looked_at = 0
@@ -75,7 +75,7 @@ def _head_and_end(path: Path) -> str:
 
 
 def _train_log_arguments(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the arguments in a LightlyTrain train.log, best first: the last resolved ones, then the last given ones.
+    """The arguments in a LightlyTrain train.log, best first: the last resolved ones, then the last given ones.
 
     A resumed or overwritten run appends to the log, so the last ones count.
     """

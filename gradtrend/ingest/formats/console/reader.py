@@ -31,7 +31,7 @@ _ENOUGH = 2  # lines of a file with any other name that must look like logged on
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for text in which lines log a loss or a gradient norm, and for a file that is named like a console log."""
+    """Whether lines of a text log a loss or a gradient norm, or a file is named like a console log."""
     name = PurePath(plain_name(path).lower())
     if not head or _OTHER_KINDS.match(name.suffix):
         return False

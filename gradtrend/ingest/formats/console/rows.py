@@ -206,7 +206,7 @@ def _one_rank(rows: ConsoleRows, row: npt.NDArray[np.intc]) -> tuple[npt.NDArray
 
 
 def _settled(metric: npt.NDArray[np.intc], step: Ints, bar: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-    """False for a value that a progress bar showed again: the last one shown at a step is the step's own."""
+    """Which values are the last that a progress bar showed at their step, and so the step's own."""
     keep = np.ones(len(metric), dtype=bool)
     again = (metric[1:] == metric[:-1]) & (step[1:] == step[:-1]) & (step[1:] != UNKNOWN)
     keep[:-1] = ~(again & (bar[1:] > 0) & (bar[:-1] > 0))

@@ -71,7 +71,7 @@ _BY_PREFERENCE = ("global_step", "trainer/global_step", *STEP_KEYS, "iterations"
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for text whose first line names a loss, a gradient norm or a TensorBoard table, and whose rows fit it."""
+    """Whether the first line names a loss, a gradient norm or a TensorBoard table, and the rows fit it."""
     text = decoded_head(head)
     if not head or b"\0" in text[:4096] or text[:1] in (b"{", b"["):
         return False

@@ -40,7 +40,7 @@ _NEXT_OBJECT = re.compile(r"^\},?[ \t\r]*\n\{[ \t\r]*$", re.MULTILINE)  # no JSO
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for JSON with a log history, and for a JSON list of rows (or dict of lists) that name a loss or a norm."""
+    """Whether it is JSON with a log history, or a list of rows (or dict of lists) that name a loss or a norm."""
     text = decoded_head(head).decode("utf-8", errors="replace").lstrip()
     if text[:1] not in ("{", "["):
         return False

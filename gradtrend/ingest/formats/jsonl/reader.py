@@ -34,7 +34,7 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for a file whose first full line is a JSON object of metrics, or that is named metrics.jsonl."""
+    """Whether the first full line is a JSON object of metrics, or the file is named metrics.jsonl."""
     named = _NAME.match(plain_name(path))
     lines = [line for line in decoded_head(head).splitlines() if line.strip()][:20]
     rows = [row for row in map(_row, lines) if row is not None]

@@ -26,7 +26,7 @@ _MAX_ENTRIES_LOOKED_AT = 50  # a store's folders are experiments; a data set's t
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Say whether a folder is a run, an experiment or a store of MLflow."""
+    """Whether a folder is a run, an experiment or a store of MLflow."""
     if not path.is_dir():
         return False
     if _is_run(path):
@@ -44,7 +44,7 @@ def claims(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Read one run; raises InputError where there is none, or none as asked for."""
+    """One run. Raises InputError where there is none, or none as asked for."""
     notes: tuple[Note, ...] = ()
     runs = [_stored_run(folder) for folder in _run_folders(path)]
     if _is_run(path) and options.run_id is None:  # a run given outright, even a deleted or an empty one
@@ -59,7 +59,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 
 
 def _is_run(folder: Path) -> bool:
-    """Say whether a folder is one run: its meta.yaml names one, or MLflow's own tags lie beside its metrics."""
+    """Whether a folder is one run: its meta.yaml names one, or MLflow's own tags lie beside its metrics."""
     if not (folder / "metrics").is_dir():
         return False
     meta = read_meta(folder)
@@ -67,7 +67,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def _run_folders(path: Path) -> Iterator[Path]:
-    """Yield the run folders at a path: itself, or those of an experiment, or those of each experiment of a store."""
+    """The run folders at a path: itself, or those of an experiment, or those of each experiment of a store."""
     if _is_run(path):
         yield path
         return
@@ -79,7 +79,7 @@ def _run_folders(path: Path) -> Iterator[Path]:
 
 
 def _folders_in(path: Path) -> list[Path]:
-    """Return the folders in a folder, by name. `.trash` holds deleted experiments."""
+    """The folders in a folder, by name. `.trash` holds deleted experiments."""
     try:
         return sorted(child for child in path.iterdir() if child.is_dir() and child.name != ".trash")
     except OSError as error:
@@ -87,7 +87,7 @@ def _folders_in(path: Path) -> list[Path]:
 
 
 def read_meta(folder: Path) -> dict[str, Any]:
-    """Return the meta.yaml of a folder, empty where it is missing or broken."""
+    """The meta.yaml of a folder, empty where it is missing or broken."""
     path = folder / _META
     if not path.is_file():  # as in most folders that are asked
         return {}
@@ -107,7 +107,7 @@ def _text(value: Any) -> str | None:
 
 
 def _stored_run(folder: Path) -> StoredRun:
-    """Return what a run folder says about its run."""
+    """What a run folder says about its run."""
     meta = read_meta(folder)
     name = meta.get("run_name") or meta.get("name") or _read_text(folder / "tags" / "mlflow.runName")
     started = meta.get("start_time")
@@ -122,14 +122,14 @@ def _stored_run(folder: Path) -> StoredRun:
 
 
 def _metric_files(run: Path) -> Iterator[Path]:
-    """Yield the metric files of a run; a metric named `a/b` lies in a sub-folder `a`."""
+    """The metric files of a run; a metric named `a/b` lies in a sub-folder `a`."""
     for folder, names, files in os.walk(run / "metrics"):
         names.sort()
         yield from (Path(folder) / file for file in sorted(files))
 
 
 def _read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
-    """Return all points of each metric of a run; lines that are none are added to `skipped`."""
+    """All points of each metric of a run; lines that are none are added to `skipped`."""
     series: dict[str, pl.DataFrame] = {}
     for path in _metric_files(run):
         metric = path.relative_to(run / "metrics").as_posix()
@@ -144,7 +144,7 @@ def _read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
 
 
 def plain_points(content: bytes) -> pl.DataFrame | None:
-    """Return the points of a file all lines of which are `timestamp value step`, None for any other.
+    """The points of a file all lines of which are `timestamp value step`, None for any other.
 
     polars reads numbers as Python does and refuses what is none, in a tenth of the time.
     """
@@ -162,30 +162,32 @@ def plain_points(content: bytes) -> pl.DataFrame | None:
 
 
 def read_lines(metric: str, content: bytes, skipped: list[Skipped]) -> dict[str, Column]:
-    """Return the points of one file, read line by line."""
+    """The points of one file, read line by line."""
     columns: dict[str, Column] = {}
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        if line.strip() and not _add_line(columns, metric, line):
+        if not line.strip():
+            continue
+        point = _point(line)
+        if point is None:
             skipped.append(Skipped(f"metric {metric}: not 'timestamp value step'", line=number))
+        else:
+            add_point(columns, metric, *point)
     return columns
 
 
-def _add_line(columns: dict[str, Column], metric: str, line: str) -> bool:
-    """Add one line `timestamp value [step [dataset ...]]`; False where it is none."""
+def _point(line: str) -> tuple[int | None, float, int] | None:
+    """Step, value and time of a line `timestamp value [step [dataset ...]]`; None where it is none."""
     parts = line.split()
     try:
         time, value = int(parts[0]), float(parts[1])
         step = int(parts[2]) if len(parts) > 2 else None
     except (ValueError, IndexError):
-        return False
-    if abs(step or 0) >= INT64_LIMIT or abs(time) >= INT64_LIMIT:
-        return False
-    add_point(columns, metric, step, value, time)
-    return True
+        return None
+    return (step, value, time) if max(abs(step or 0), abs(time)) < INT64_LIMIT else None
 
 
 def _read_params(run: Path) -> dict[str, str]:
-    """Return the parameters of a run; those that cannot be read are left out."""
+    """The parameters of a run; those that cannot be read are left out."""
     params: dict[str, str] = {}
     for folder, _, files in os.walk(run / "params"):
         for file in files:
@@ -197,7 +199,7 @@ def _read_params(run: Path) -> dict[str, str]:
 
 
 def _read_text(path: Path) -> str | None:
-    """Return the text of a small file, None where it cannot be read."""
+    """The text of a small file, None where it cannot be read."""
     try:
         return read_regular(path, _MAX_TEXT_BYTES).decode("utf-8", "replace").strip()
     except OSError:

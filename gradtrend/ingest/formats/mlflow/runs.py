@@ -18,7 +18,7 @@ SQL_INFINITY = 1.797e308  # the largest double, which MLflow's SQL stores keep f
 
 
 def _restored(value: float) -> float:
-    """Return a value with MLflow's stand-in for infinity turned back."""
+    """A value with MLflow's stand-in for infinity turned back."""
     return math.copysign(math.inf, value) if abs(value) >= SQL_INFINITY else value
 
 
@@ -29,7 +29,7 @@ def add_point(columns: dict[str, Column], metric: str, step: int | None, value: 
 
 
 def _in_time_order(points: pl.DataFrame) -> pl.DataFrame:
-    """Return a metric's points in time order, equal times in the order logged.
+    """A metric's points in time order, equal times in the order logged.
 
     MLflow gives step 0 to every value that is logged without a step, so a metric with several values all at step 0 has
     no steps.
@@ -47,7 +47,7 @@ def reading_of(
     notes: tuple[Note, ...],
     skipped: Sequence[Skipped] = (),
 ) -> Reading:
-    """Return the Reading of one run, from its points in the order they were stored."""
+    """The Reading of one run, from its points in the order they were stored."""
     return Reading(
         format="mlflow",
         path=path,

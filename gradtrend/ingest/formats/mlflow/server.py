@@ -32,13 +32,13 @@ _FULL_ID = re.compile(r"^[0-9a-f]{32}$")
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Say whether a path is the address of a server; `Path` turns `//` into `/`."""
+    """Whether a path is the address of a server; `Path` turns `//` into `/`."""
     return _ADDRESS.match(path.as_posix()) is not None
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Read one run; raises InputError where the server does not answer or has no such run, MissingPackageError
-    without the mlflow package.
+    """One run. Raises InputError where the server does not answer or has no such run, MissingPackageError without the
+    mlflow package.
     """
     address = _ADDRESS.sub(r"\1://\2", path.as_posix())
     with _client_settings():
@@ -62,7 +62,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 
 @contextmanager
 def _client_settings() -> Iterator[None]:
-    """Set the client's time-outs, where the user has not, and put everything back."""
+    """The client's time-outs set where the user has not, and everything put back at the end."""
     added = {name: value for name, value in _CLIENT_SETTINGS.items() if name not in os.environ}
     os.environ.update(added)
     try:
@@ -73,7 +73,7 @@ def _client_settings() -> Iterator[None]:
 
 
 def _stored_runs(client: Any, wanted: str | None) -> list[StoredRun]:
-    """Return the wanted run where its full id is given, else the newest runs of all experiments."""
+    """The wanted run where its full id is given, else the newest runs of all experiments."""
     if wanted and _FULL_ID.match(wanted):
         from mlflow.exceptions import MlflowException
 
@@ -90,7 +90,7 @@ def _stored_runs(client: Any, wanted: str | None) -> list[StoredRun]:
 
 
 def _pages(search: Any, **options: Any) -> Iterator[Any]:
-    """Yield all results of a paged search."""
+    """All results of a paged search."""
     token = None
     while True:
         page = search(max_results=_PAGE, page_token=token, **options)
@@ -101,7 +101,7 @@ def _pages(search: Any, **options: Any) -> Iterator[Any]:
 
 
 def _stored_run(run: Any) -> StoredRun:
-    """Return what the client says about a run."""
+    """What the client says about a run."""
     return StoredRun(
         id=run.info.run_id,
         name=run.info.run_name or None,
@@ -112,7 +112,7 @@ def _stored_run(run: Any) -> StoredRun:
 
 
 def _read_points(client: Any, run: str, metrics: Sequence[str]) -> dict[str, Column]:
-    """Return every point of every metric; the server keeps no order within one millisecond."""
+    """Every point of every metric; the server keeps no order within one millisecond."""
     columns: dict[str, Column] = {}
     for name in metrics:
         for metric in client.get_metric_history(run, name):
@@ -122,7 +122,7 @@ def _read_points(client: Any, run: str, metrics: Sequence[str]) -> dict[str, Col
 
 
 def reason(error: Exception) -> str:
-    """Return the heart of a client error: its messages nest connection errors many lines deep."""
+    """The heart of a client error: its messages nest connection errors many lines deep."""
     text = str(error)
     if "Max retries exceeded" in text or "Connection" in text or "timed out" in text:
         return "no answer"

@@ -18,7 +18,7 @@ from gradtrend.model.runlog import Skipped
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Say whether a file is a database with MLflow's tables, or, where it is damaged, is named like one."""
+    """Whether a file is a database with MLflow's tables, or, where it is damaged, is named like one."""
     if path.is_dir():
         return False
     named = path.suffix in (".db", ".sqlite", ".sqlite3") and "mlflow" in path.name
@@ -32,7 +32,7 @@ def claims(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Read one run; raises InputError where the store is corrupt, locked, or holds no such run."""
+    """One run. Raises InputError where the store is corrupt, locked, or holds no such run."""
     try:
         with connection_to(path) as connection:
             runs = _stored_runs(connection)
@@ -52,13 +52,13 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 
 
 def _selected(connection: sqlite3.Connection, table: str, wanted: Sequence[str]) -> str:
-    """Return the SELECT for columns of a table, NULL for those that this schema does not have."""
+    """The SELECT for columns of a table, NULL for those that this schema does not have."""
     present = columns_of(connection, table)
     return "SELECT " + ", ".join(name if name in present else "NULL" for name in wanted) + f" FROM {table}"
 
 
 def _stored_runs(connection: sqlite3.Connection) -> list[StoredRun]:
-    """Return all runs of the store."""
+    """All runs of the store."""
     names: dict[str, str] = {}
     if "tags" in table_names(connection):
         names = dict(connection.execute("SELECT run_uuid, value FROM tags WHERE key = 'mlflow.runName'"))
@@ -76,13 +76,13 @@ def _stored_runs(connection: sqlite3.Connection) -> list[StoredRun]:
 
 
 def _has_metrics(connection: sqlite3.Connection, run: str) -> bool:
-    """Say whether a run logged anything, without reading through the table."""
+    """Whether a run logged anything, without reading through the table."""
     (found,) = connection.execute("SELECT EXISTS (SELECT 1 FROM metrics WHERE run_uuid = ?)", (run,)).fetchone()
     return bool(found)
 
 
 def _read_points(connection: sqlite3.Connection, run: str, skipped: list[Skipped]) -> dict[str, Column]:
-    """Return all points of a run in the order inserted; a damaged page ends them, which is added to `skipped`."""
+    """All points of a run in the order inserted; a damaged page ends them, which is added to `skipped`."""
     columns: dict[str, Column] = {}
     query = _selected(connection, "metrics", ("key", "value", "timestamp", "step", "is_nan"))
     try:
@@ -101,12 +101,12 @@ def _read_points(connection: sqlite3.Connection, run: str, skipped: list[Skipped
 
 
 def _fits(number: object) -> bool:
-    """Say whether a stored step or time is usable: sqlite keeps anything in any column."""
+    """Whether a stored step or time is usable: sqlite keeps anything in any column."""
     return number is None or (isinstance(number, int) and abs(number) < INT64_LIMIT)
 
 
 def _read_params(connection: sqlite3.Connection, run: str) -> dict[str, str]:
-    """Return the parameters of a run; empty where they cannot be read, the metrics still can be judged."""
+    """The parameters of a run; empty where they cannot be read, the metrics still can be judged."""
     if "params" not in table_names(connection):
         return {}
     try:

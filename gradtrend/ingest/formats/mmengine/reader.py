@@ -34,7 +34,7 @@ _NOT_LOGGED = ("mode", "epoch", "iter", "step", "time", "data_time", "memory", "
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for JSON lines with the keys `mode` or `data_time` beside `iter`."""
+    """Whether it is JSON lines with the keys `mode` or `data_time` beside `iter`."""
     text = decoded_head(head)
     return text.lstrip()[:1] == b"{" and any(_ROW.match(line) for line in text.splitlines()[:20])
 

@@ -43,7 +43,7 @@ class EventDecoder:
         self._views = {dtype: unaligned(data, dtype) for dtype in ("<u1", "<u4", "<u8", "<f4", "<f8")}
 
     def columns(self) -> Iterator[Column]:
-        """Yield every scalar of the file, in no particular order."""
+        """Every scalar of the file, in no particular order."""
         order = np.argsort(self._lengths, kind="stable")
         edges = np.flatnonzero(np.diff(self._lengths[order])) + 1
         for rows in np.split(order, edges):
@@ -52,7 +52,7 @@ class EventDecoder:
                 yield from self._decode(rows[1:] if first is None else rows, first)
 
     def _parse(self, record: int) -> Layout | None:
-        """Return the layout of a record, None (and a note in `broken`) where it is no event."""
+        """The layout of a record, None (and a note in `broken`) where it is no event."""
         start = int(self._starts[record])
         try:
             return layout_of(self._data[start : start + int(self._lengths[record])])
@@ -61,11 +61,11 @@ class EventDecoder:
             return None
 
     def _not_an_event(self, record: int) -> Skipped:
-        """Return the note for a record whose frame is sound and whose content is no event."""
+        """The note for a record whose frame is sound and whose content is no event."""
         return Skipped("record is not an event", offset=int(self._starts[record]) - HEADER_BYTES)
 
     def _decode(self, rows: Offsets, like: Layout | None) -> Iterator[Column]:
-        """Decode records of equal length; those that turn out to be laid out unlike `like` follow in later rounds."""
+        """The columns of records of equal length; those that turn out to be laid out unlike `like` come last."""
         waiting = [(rows, like)]
         while waiting:
             rows, like = waiting.pop()
@@ -85,7 +85,7 @@ class EventDecoder:
             waiting += [(np.concatenate(parts), layout) for parts, layout in others.values()]
 
     def _groups(self, rows: Offsets, layout: Layout) -> Iterator[Offsets]:
-        """Split records of equal length by the bytes that `layout` does not take for data."""
+        """Records of equal length by the bytes that `layout` does not take for data."""
         if rows.size == 1:
             yield rows
             return
@@ -107,7 +107,7 @@ class EventDecoder:
         yield from (rows[index : index + 1] for index in np.flatnonzero(~equal))
 
     def _read(self, rows: Offsets, layout: Layout) -> Iterator[Column]:
-        """Read the columns of records that share one layout and one set of tags."""
+        """The columns of records that share one layout and one set of tags."""
         at = self._starts[rows]
         time = np.zeros(rows.size) if layout.time_at is None else self._views["<f8"][at + layout.time_at]
         step = self._read_varint(at, layout)
@@ -115,7 +115,7 @@ class EventDecoder:
             yield Column(slot, position, rows, time.astype(np.float64), step, self._read_slot(at, slot))
 
     def _read_varint(self, at: Offsets, layout: Layout) -> Offsets:
-        """Return the steps; two's complement in 64 bits, as the format has it."""
+        """The steps; two's complement in 64 bits, as the format has it."""
         step = np.zeros(at.size, np.uint64)
         if layout.step_at is not None:
             for index in range(layout.step_width):
@@ -124,7 +124,7 @@ class EventDecoder:
         return step.view(np.int64)
 
     def _read_slot(self, at: Offsets, slot: Slot) -> NDArray[np.float64]:
-        """Return the numbers of one slot."""
+        """The numbers of one slot."""
         if slot.offset is None:
             return np.full(at.size, slot.constant)
         if slot.dtype == "bfloat16":
@@ -137,7 +137,7 @@ class EventDecoder:
 
 
 def _fixed_words(layout: Layout, length: int) -> list[tuple[int, np.uint64]]:
-    """Return (offset, mask) of the 8-byte words that must agree within a group of records of `length` bytes.
+    """Offset and mask of the 8-byte words that must agree within a group of records of `length` bytes.
 
     Of a step only the continuation bits count: they say how many bytes it has.
     """

@@ -63,7 +63,7 @@ class Layout:
 
 
 def layout_of(data: bytes) -> Layout:
-    """Return the layout of one serialized Event; raises ValueError where it is not one."""
+    """The layout of one serialized Event. Raises ValueError where it is not one."""
     time_at = step_at = None
     step_width = 0
     slots: list[Slot] = []
@@ -85,7 +85,7 @@ def layout_of(data: bytes) -> Layout:
 
 
 def _value_slots(data: bytes, start: int, stop: int, ignored: list[tuple[int, int]]) -> list[Slot]:
-    """Return the scalar of a Summary.Value as a list of one, or none; what is no scalar is added to `ignored`."""
+    """The scalar of a Summary.Value as a list of one, or none; what is no scalar is added to `ignored`."""
     tag, plugin, simple_at = "", None, None
     tensor: tuple[int, int] | None = None
     for number, wire, begin, end in fields(data, start, stop):
@@ -111,7 +111,7 @@ def _value_slots(data: bytes, start: int, stop: int, ignored: list[tuple[int, in
 
 
 def _plugin_name(data: bytes, start: int, stop: int) -> str | None:
-    """Return the plug-in that a SummaryMetadata names (`scalars`, `histograms` ...), None without one."""
+    """The plug-in that a SummaryMetadata names (`scalars`, `histograms` ...), None without one."""
     for number, wire, begin, end in fields(data, start, stop):
         if number == 1 and wire == DELIMITED:
             for inner, inner_wire, inner_begin, inner_end in fields(data, begin, end):
@@ -121,7 +121,7 @@ def _plugin_name(data: bytes, start: int, stop: int) -> str | None:
 
 
 def _tensor_slot(data: bytes, start: int, stop: int, tag: str, plugin: str | None) -> Slot | None:
-    """Return the number in a TensorProto that holds exactly one, None for any other tensor."""
+    """The number in a TensorProto that holds exactly one, None for any other tensor."""
     parts = list(fields(data, start, stop))
     kind = next((varint(data, begin)[0] for number, _, begin, _ in parts if number == 1), 0)
     if kind not in _TENSOR_TYPES or not _holds_one(data, parts):
@@ -140,7 +140,7 @@ def _tensor_slot(data: bytes, start: int, stop: int, tag: str, plugin: str | Non
 
 
 def _holds_one(data: bytes, parts: list[tuple[int, int, int, int]]) -> bool:
-    """Say whether the tensor's shape (no shape at all in torch's writer) has one element."""
+    """Whether the tensor's shape (no shape at all in torch's writer) has one element."""
     for number, wire, begin, end in parts:
         if number != 2 or wire != DELIMITED:
             continue
@@ -153,7 +153,7 @@ def _holds_one(data: bytes, parts: list[tuple[int, int, int, int]]) -> bool:
 
 
 def _number_from(raw: int, dtype: str) -> float:
-    """Return the value of a varint-coded tensor element; half floats carry their 16 bits in it."""
+    """The value of a varint-coded tensor element; half floats carry their 16 bits in it."""
     if dtype == "bfloat16":
         return float(struct.unpack("<f", struct.pack("<I", (raw & 0xFFFF) << 16))[0])
     if dtype == "<f2":

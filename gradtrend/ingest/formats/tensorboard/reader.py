@@ -19,7 +19,7 @@ from gradtrend.ingest.reading import Reading, ReadOptions
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Say whether a file is an event file: its first record is the version header, or its name says so."""
+    """Whether a file is an event file: its first record is the version header, or its name says so."""
     if path.is_dir():
         return False
     length = header_length(head[:HEADER_BYTES])
@@ -28,7 +28,7 @@ def claims(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Read one event file; raises InputError where not one record of it is readable."""
+    """What one event file holds. Raises InputError where not one record of it is readable."""
     data = map_file(path)
     records = scan(data)
     if not records.starts.size and len(data) >= HEADER_BYTES and header_length(data[:HEADER_BYTES]) is None:
@@ -51,7 +51,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 
 
 def _drop_other_plugins(columns: list[Column]) -> list[Column]:
-    """Drop one-element tensors that belong to another plug-in; only the first event of a tag may name the plug-in."""
+    """The columns without one-element tensors of another plug-in, which only the first event of a tag may name."""
     plugin_of = {column.slot.tag: column.slot.plugin for column in columns if column.slot.plugin}
     return [
         column
@@ -61,7 +61,7 @@ def _drop_other_plugins(columns: list[Column]) -> list[Column]:
 
 
 def _series_of(columns: list[Column]) -> dict[str, pl.DataFrame]:
-    """Join the columns of each tag into one table in file order; the tags in the order of their first event."""
+    """One table for each tag, in file order; the tags in the order of their first event."""
     by_tag: dict[str, list[Column]] = {}
     for column in sorted(columns, key=lambda column: (int(column.record[0]), column.position)):
         by_tag.setdefault(column.slot.tag, []).append(column)
@@ -69,7 +69,7 @@ def _series_of(columns: list[Column]) -> dict[str, pl.DataFrame]:
 
 
 def _joined(columns: list[Column]) -> pl.DataFrame:
-    """Join columns of one tag in file order."""
+    """The columns of one tag in file order."""
     record = np.concatenate([column.record for column in columns])
     points = pl.DataFrame(
         {
@@ -92,7 +92,7 @@ def _time_in_name(path: Path) -> float | None:
 
 
 def _first_time(data: Bytes, records: Records) -> float | None:
-    """Return the wall time of the first event: when this part of the run began."""
+    """The wall time of the first event: when this part of the run began."""
     if not records.starts.size:
         return None
     start, length = int(records.starts[0]), int(records.lengths[0])

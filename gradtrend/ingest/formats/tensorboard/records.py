@@ -44,7 +44,7 @@ class Records:
 
 
 def map_file(path: Path) -> Bytes:
-    """Return the bytes of a file, mapped into memory where that works (event files with images reach gigabytes).
+    """The bytes of a file, mapped into memory where that works (event files with images reach gigabytes).
 
     Raises InputError where the file cannot be read.
     """
@@ -59,7 +59,7 @@ def map_file(path: Path) -> Bytes:
 
 
 def masked_crc(data: bytes) -> int:
-    """Return the CRC-32C of `data` as TFRecord stores it."""
+    """The CRC-32C of `data` as TFRecord stores it."""
     from crc32c import crc32c
 
     crc = crc32c(data)
@@ -67,7 +67,7 @@ def masked_crc(data: bytes) -> int:
 
 
 def header_length(header: bytes) -> int | None:
-    """Return the payload length a record header gives, None where the header is cut or fails its checksum."""
+    """The payload length a record header gives, None where the header is cut or fails its checksum."""
     if len(header) < HEADER_BYTES:
         return None
     length, crc = struct.unpack("<QI", header)
@@ -75,7 +75,7 @@ def header_length(header: bytes) -> int | None:
 
 
 def scan(data: Bytes) -> Records:
-    """Find all records and check them; never raises on damaged data."""
+    """All records, checked. Never raises on damaged data."""
     where, damage = walk_headers(data)
     sizes = unaligned(data, "<u8")[where - HEADER_BYTES].astype(np.int64)
     good = _payload_crc_matches(data, where, sizes)
@@ -87,7 +87,7 @@ def scan(data: Bytes) -> Records:
 
 
 def walk_headers(data: Bytes) -> tuple[Offsets, list[Skipped]]:
-    """Return the offsets of the payloads and the damage found on the way, payloads unchecked."""
+    """The offsets of the payloads and the damage found on the way, payloads unchecked."""
     parts: list[Offsets] = []
     starts: list[int] = []
     damage: list[Skipped] = []
@@ -116,7 +116,7 @@ def walk_headers(data: Bytes) -> tuple[Offsets, list[Skipped]]:
 
 
 def _follow(data: Bytes, position: int, parts: list[Offsets]) -> int:
-    """Add to `parts` the records from `position` on that repeat the lengths of the last ones; return where they end.
+    """Where the records from `position` on end that repeat the lengths of the last ones; they are added to `parts`.
 
     A program that logs the same tags at each step writes the same lengths again and again. Each header is compared
     with the one that it repeats, checksum and all.
@@ -142,13 +142,13 @@ def _follow(data: Bytes, position: int, parts: list[Offsets]) -> int:
 
 
 def _period_of(gaps: Offsets) -> int | None:
-    """Return after how many records the gaps between records repeat, None where they do not do so all along."""
+    """After how many records the gaps between records repeat, None where they do not do so all along."""
     longest = gaps.size // 2
     return next((n for n in range(1, longest + 1) if (gaps[n:] == gaps[:-n]).all()), None)
 
 
 def _step_over(data: Bytes, position: int, damage: list[Skipped]) -> int:
-    """Note the bad header at `position`; return where the next valid one stands, the end of the file if none does."""
+    """Where the next valid header stands, at the end if none does; the bad one at `position` is added to `damage`."""
     if len(data) - position < HEADER_BYTES:
         damage.append(Skipped("truncated: the file ends inside a record", offset=position))
         return len(data)
@@ -164,7 +164,7 @@ def _step_over(data: Bytes, position: int, damage: list[Skipped]) -> int:
 
 
 def _payload_crc_matches(data: Bytes, starts: Offsets, lengths: Offsets) -> NDArray[np.bool_]:
-    """Return for each record whether its payload has the checksum stored behind it."""
+    """Whether the payload of each record has the checksum stored behind it."""
     from crc32c import crc32c
 
     if not starts.size:
@@ -179,6 +179,6 @@ def _payload_crc_matches(data: Bytes, starts: Offsets, lengths: Offsets) -> NDAr
 
 
 def unaligned(data: Bytes, dtype: str) -> NDArray[Any]:
-    """Return a view whose element i is the value of `dtype` that starts at byte i."""
+    """A view whose element i is the value of `dtype` that starts at byte i."""
     count = max(0, len(data) - np.dtype(dtype).itemsize + 1)
     return np.ndarray((count,), dtype, buffer=data, strides=(1,))

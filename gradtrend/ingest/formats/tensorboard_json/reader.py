@@ -24,7 +24,7 @@ _START = re.compile(
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for a JSON list that starts with a triple of time, step and value."""
+    """Whether it is a JSON list that starts with a triple of time, step and value."""
     return _START.match(decoded_head(head)) is not None
 
 

@@ -21,7 +21,7 @@ _NEEDED = {"run_name", "timestamp", "step", "metrics"}
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for an SQLite file with Trackio's table of metrics."""
+    """Whether it is an SQLite file with Trackio's table of metrics."""
     if not head.startswith(SQLITE_MAGIC):
         return False
     try:

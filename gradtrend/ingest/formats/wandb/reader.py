@@ -65,7 +65,7 @@ class _Axes:
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for a file with wandb's magic bytes."""
+    """Whether the file starts with wandb's magic bytes."""
     return head.startswith(MAGIC)
 
 
