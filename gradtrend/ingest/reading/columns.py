@@ -19,7 +19,6 @@ class Column:
     values: list[float | None] = field(default_factory=list)
     times: list[float | None] = field(default_factory=list)
     lines: list[int | None] = field(default_factory=list)
-    nulls: int = 0
 
     def add(self, step: int | None, value: float | None, time: float | None, line: int | None) -> None:
         """Append one point; a value of None is a logged null."""
@@ -27,7 +26,6 @@ class Column:
         self.values.append(value)
         self.times.append(time)
         self.lines.append(line)
-        self.nulls += value is None
 
 
 def series_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:

@@ -84,11 +84,10 @@ def _widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**counters, "/".join((*parts, row[name_key])): row[value_key]}
 
 
-def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> int:
-    """Add one row's metrics to the columns; returns how many numbers it held."""
+def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> None:
+    """Add one row's metrics to the columns."""
     row = _widened(row)
     time = time_of(row)
-    held = 0
     for name, leaf in flatten(row):
         if name.lower() in NOT_METRICS:
             continue
@@ -99,5 +98,3 @@ def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None
         if column is None:
             column = columns[name] = Column()
         column.add(step, value, time, line)
-        held += value is not None
-    return held
