@@ -8,8 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.captures import kinds as capture_formats
-from gradtrend.ingest.captures import pickle as torch_pickle
+from gradtrend.ingest.captures import lightly_train, native, pickle
 from gradtrend.ingest.captures.archive import TorchArchive, locate_storages, open_archive
 from gradtrend.model.capture import Capture
 from gradtrend.model.contents import CaptureContents, Inert, Node, TensorRef
@@ -25,8 +24,8 @@ _MIN_VALUES = 100_000_000  # always looked at: it takes half a second
 _Claims = Callable[[Mapping[str, Node]], bool]
 _Reads = Callable[[Path, Mapping[str, Node]], CaptureContents]
 _KINDS: tuple[tuple[_Claims, _Reads], ...] = (
-    (capture_formats.is_native, capture_formats.read_native),
-    (capture_formats.is_lightly_train, capture_formats.read_lightly_train),
+    (native.claims, native.read),
+    (lightly_train.claims, lightly_train.read),
 )
 
 
@@ -78,7 +77,7 @@ def _check_overlap(refs: Iterable[TensorRef], sizes: Mapping[str, int]) -> None:
 
 def _read(path: Path) -> tuple[TorchArchive, CaptureContents]:
     archive = open_archive(path)
-    tree = torch_pickle.load(archive.pickle, archive.sizes)
+    tree = pickle.load(archive.pickle, archive.sizes)
     if isinstance(tree, dict):
         for claims, read in _KINDS:
             if claims(tree):
