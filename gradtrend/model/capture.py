@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# What gradtrend's own capture files say of themselves; who writes and who reads them is in other rooms.
+CAPTURE_FORMAT = "gradtrend.capture"
+CAPTURE_VERSION = 1
+
 
 @dataclass(frozen=True, slots=True)
 class Capture:

@@ -50,13 +50,16 @@ class TensorRef:
         return math.prod(1 if step == 0 and size else size for size, step in zip(self.shape, self.stride, strict=True))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Inert:
     """Stands in for an object of any class that the reader does not build.
 
     `callee` is what the file would have called with `arguments` and `keywords`; `call` says how: "reduce" (the callee
-    itself) or "new" (its `__new__`). `state`, `items` and `pairs` are filled by the reader: what would have gone to
-    `__setstate__`, `append` and `__setitem__`.
+    itself) or "new" (its `__new__`). `state`, `items` and `pairs` are what would have gone to `__setstate__`, `append`
+    and `__setitem__`.
+
+    Not frozen: an object may hold itself, so the reader makes it before it knows the parts, and adds them as they come.
+    Nobody else writes to it.
     """
 
     callee: GlobalRef | Inert

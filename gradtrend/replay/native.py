@@ -12,11 +12,9 @@ from typing import Any
 
 import torch
 
+from gradtrend.model.capture import CAPTURE_FORMAT, CAPTURE_VERSION
 from gradtrend.replay.subject import rng
 from gradtrend.replay.subject.tensors import map_tensors
-
-FORMAT = "gradtrend.capture"
-VERSION = 1
 
 
 def save_capture(
@@ -48,8 +46,8 @@ def save_capture(
     """
     state = dict(model_state if model_state is not None else model.state_dict())
     payload = {
-        "format": FORMAT,
-        "format_version": VERSION,
+        "format": CAPTURE_FORMAT,
+        "format_version": CAPTURE_VERSION,
         "model": {"factory": factory_path(factory), "kwargs": json.dumps(dict(kwargs or {}))},
         "model_state": map_tensors(state, _on_cpu),
         "buffers": [name for name, _ in model.named_buffers()],

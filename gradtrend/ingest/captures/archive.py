@@ -16,7 +16,7 @@ from gradtrend.errors import InputError
 from gradtrend.model.contents import StorageSpan
 
 # The pickle holds names and shapes, no tensor data: 60 KiB for a network of 340 tensors.
-MAX_PICKLE_BYTES = 64 * 1024 * 1024
+_MAX_PICKLE_BYTES = 64 * 1024 * 1024
 MAX_DIRECTORY_BYTES = 4 * 1024 * 1024  # of the zip file's list of members: 50,000 storages
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # a zip member's local header: magic, length of the name, of the extra field
 _CHUNK = 1024 * 1024
@@ -97,7 +97,7 @@ def _read_archive(path: Path, archive: zipfile.ZipFile) -> TorchArchive:
     if order is not None and (order.file_size > len("little") or archive.read(order) != b"little"):
         raise InputError(f"{path} was written on a big-endian machine, which is not supported", _SAVE_AGAIN)
     pickle = members[f"{root}/data.pkl"]
-    if pickle.file_size > MAX_PICKLE_BYTES:
+    if pickle.file_size > _MAX_PICKLE_BYTES:
         raise InputError(f"{path} has {pickle.file_size:,} bytes of pickle, far more than a capture needs", _COPY_AGAIN)
     prefix = f"{root}/data/"
     storages = {name.removeprefix(prefix): member for name, member in members.items() if name.startswith(prefix)}

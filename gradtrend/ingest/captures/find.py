@@ -8,25 +8,24 @@ from functools import lru_cache
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.captures import kinds as capture_formats
-from gradtrend.ingest.captures import pickle as torch_pickle
+from gradtrend.ingest.captures import lightly_train, native, pickle
 from gradtrend.ingest.captures.archive import TorchArchive, locate_storages, open_archive
 from gradtrend.model.capture import Capture
 from gradtrend.model.contents import CaptureContents, Inert, Node, TensorRef
 
-NATIVE_SUFFIX = ".gradtrend.pt"
+_NATIVE_SUFFIX = ".gradtrend.pt"
 # What a capture's tree may hold: beyond this a shared sub-tree has been repeated until it is endless.
-MAX_NODES = 500_000
-MAX_DEPTH = 200
+_MAX_NODES = 500_000
+_MAX_DEPTH = 200
 # Views may overlap (`unfold`, tied weights under other shapes), but who looks at them all must come to an end.
-MAX_OVERLAP = 16  # values that are looked at, a byte of the file
-MIN_VALUES = 100_000_000  # always looked at: it takes half a second
+_MAX_OVERLAP = 16  # values that are looked at, a byte of the file
+_MIN_VALUES = 100_000_000  # always looked at: it takes half a second
 
 _Claims = Callable[[Mapping[str, Node]], bool]
 _Reads = Callable[[Path, Mapping[str, Node]], CaptureContents]
 _KINDS: tuple[tuple[_Claims, _Reads], ...] = (
-    (capture_formats.is_native, capture_formats.read_native),
-    (capture_formats.is_lightly_train, capture_formats.read_lightly_train),
+    (native.claims, native.read),
+    (lightly_train.claims, lightly_train.read),
 )
 
 
@@ -37,10 +36,10 @@ def find_captures(run: Path) -> tuple[Capture, ...]:
     """
     if run.is_file():
         return (_summary(run, run.name),)
-    return tuple(_summary(path, path.relative_to(run).as_posix()) for path in capture_files(run))
+    return tuple(_summary(path, path.relative_to(run).as_posix()) for path in _capture_files(run))
 
 
-def capture_files(run: Path) -> list[Path]:
+def _capture_files(run: Path) -> list[Path]:
     """The capture files of a run folder: LightlyTrain's under `debug/nan_capture/`, native ones under `debug/`.
 
     A folder at or below `debug/` may be given too.
@@ -49,7 +48,7 @@ def capture_files(run: Path) -> list[Path]:
     debug = run if inside else run / "debug"
     lightly_train = "**/nan_capture.pt" if inside else "nan_capture/**/*.pt"
     try:
-        found = {*debug.glob(lightly_train), *debug.glob(f"**/*{NATIVE_SUFFIX}")}
+        found = {*debug.glob(lightly_train), *debug.glob(f"**/*{_NATIVE_SUFFIX}")}
         return sorted(path for path in found if path.is_file())
     except OSError:
         return []
@@ -69,7 +68,7 @@ def read_capture(path: Path) -> CaptureContents:
 def _check_overlap(refs: Iterable[TensorRef], sizes: Mapping[str, int]) -> None:
     """Raise `InputError` where tensors overlap so much that a small file is seen as billions of values."""
     declared = sum(ref.distinct for ref in refs)
-    if declared > max(MIN_VALUES, MAX_OVERLAP * sum(sizes.values())):
+    if declared > max(_MIN_VALUES, _MAX_OVERLAP * sum(sizes.values())):
         raise InputError(
             f"damaged or hostile file: its tensors declare {declared:,} values in {sum(sizes.values()):,} bytes",
             "Do not trust this file.",
@@ -78,7 +77,7 @@ def _check_overlap(refs: Iterable[TensorRef], sizes: Mapping[str, int]) -> None:
 
 def _read(path: Path) -> tuple[TorchArchive, CaptureContents]:
     archive = open_archive(path)
-    tree = torch_pickle.load(archive.pickle, archive.sizes)
+    tree = pickle.load(archive.pickle, archive.sizes)
     if isinstance(tree, dict):
         for claims, read in _KINDS:
             if claims(tree):
@@ -102,7 +101,7 @@ def _summary_of(path: Path, shown: str, changed: int, size: int) -> Capture:
     try:
         return replace(_read(path)[1].summary, path=shown)
     except InputError as error:
-        kind = "gradtrend" if path.name.endswith(NATIVE_SUFFIX) else "lightly-train"
+        kind = "gradtrend" if path.name.endswith(_NATIVE_SUFFIX) else "lightly-train"
         return Capture(path=shown, kind=kind, step=None, problem=error.message)
 
 
@@ -121,7 +120,7 @@ def tensors(tree: Node) -> Iterator[TensorRef]:
             continue
         children = _children(node)
         seen += len(children)  # counted before they are kept: one list may hold itself a million times
-        if seen > MAX_NODES or depth > MAX_DEPTH:
+        if seen > _MAX_NODES or depth > _MAX_DEPTH:
             raise InputError("damaged or hostile file: its contents nest without end", "Do not trust this file.")
         pending.extend((child, depth + 1) for child in children)
 

@@ -10,10 +10,10 @@ from typing import Any
 from gradtrend.errors import InputError
 from gradtrend.model.contents import GlobalRef, Node
 
-MAX_INTEGER_BITS = 1024  # the states of random generators have 128; Python prints no integer of more than 14,000
-MAX_NAME = 1000  # characters of a class's path
-MAX_KEY_PARTS = 16
-MAX_KEYWORDS = 100
+_MAX_INTEGER_BITS = 1024  # the states of random generators have 128; Python prints no integer of more than 14,000
+_MAX_NAME = 1000  # characters of a class's path
+_MAX_KEY_PARTS = 16
+_MAX_KEYWORDS = 100
 MAX_BUILT = 128 * 1024 * 1024  # bytes that known calls may build: arrays in protocol 2 are text that becomes bytes
 _BYTES_AN_ITEM = 100  # of a dictionary
 
@@ -25,7 +25,7 @@ def refuse(message: str) -> InputError:
 
 def constant(value: Node) -> Node:
     """A constant as it stands in the pickle. Raises `InputError` for an integer that no capture needs."""
-    if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
+    if isinstance(value, int) and value.bit_length() > _MAX_INTEGER_BITS:
         raise refuse(f"it holds an integer of {value.bit_length():,} bits")
     return value
 
@@ -33,7 +33,7 @@ def constant(value: Node) -> Node:
 def key(node: Node) -> Node:
     """A dictionary key: a scalar, or a short flat tuple of them (hashing anything deeper could take for ever)."""
     parts = node if isinstance(node, tuple) else (node,)
-    if len(parts) > MAX_KEY_PARTS:
+    if len(parts) > _MAX_KEY_PARTS:
         raise refuse("it uses a long tuple as a key")
     for part in parts:
         if isinstance(part, int) and part.bit_length() > 64:  # chosen integers all share one hash
@@ -47,7 +47,7 @@ def class_name(module: Any, name: Any) -> GlobalRef:
     """The name of a class or function. Raises `InputError` where it is none."""
     if not isinstance(name, str) or not isinstance(module, str):
         raise refuse("it names a class by something that is no text")
-    if len(module) + len(name) > MAX_NAME:
+    if len(module) + len(name) > _MAX_NAME:
         raise refuse(f"it names a class with {len(module) + len(name):,} characters")
     return GlobalRef(module, name)
 
@@ -56,7 +56,7 @@ def keywords(node: Node) -> dict[str, Node]:
     """The keywords of a call, {} for none. Raises `InputError` where they are no names, or too many."""
     if node is None:
         return {}
-    if not isinstance(node, dict) or len(node) > MAX_KEYWORDS or not all(isinstance(name, str) for name in node):
+    if not isinstance(node, dict) or len(node) > _MAX_KEYWORDS or not all(isinstance(name, str) for name in node):
         raise refuse("it calls with keywords that are no dictionary of names")
     return node
 

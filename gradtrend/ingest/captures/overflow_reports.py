@@ -23,10 +23,10 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files.whole import read_regular
 from gradtrend.model.capture import Frame, OverflowReport
 
-FILE_PATTERN = "underflow_overflow_rank*.log"
-INDENT = 18  # spaces before a module name; the root module's name is empty, so its class stands one further right
-MAX_BYTES = 64 * 1024 * 1024  # a report has some hundred lines
-BLANK_LINES_AT_END = 3  # a finished report ends with three; a batch header within the frames has two before it
+_FILE_PATTERN = "underflow_overflow_rank*.log"
+_INDENT = 18  # spaces before a module name; the root module's name is empty, so its class stands one further right
+_MAX_BYTES = 64 * 1024 * 1024  # a report has some hundred lines
+_BLANK_LINES_AT_END = 3  # a finished report ends with three; a batch header within the frames has two before it
 
 _RANK = re.compile(r"rank(\d{1,18})(?!\d)")
 _LAUNCHER_PREFIX = re.compile(r"^\[(?:rank|default)\d+\]: ?")  # torchrun puts it before each console line
@@ -37,6 +37,7 @@ _MAGNITUDES = re.compile(rf"^\s*{_NUMBER}\s+{_NUMBER}\s+(\S.*)$")
 _NO_TENSOR = re.compile(r"^\s*(?:None|not a tensor) +\S+$")
 _NOISE = re.compile(r"^(?:abs min +abs max +metadata|Last \d+ forward frames:|\S.* has (?:nans|infs))$")
 _MODULE = re.compile(r"^ {2,}\S")
+_WITHIN = (_MAGNITUDES, _NO_TENSOR, _NOISE, _MODULE)
 
 
 @dataclass(slots=True)
@@ -59,11 +60,11 @@ class _Draft:
 
 
 def find_overflow_reports(run_folder: Path) -> tuple[OverflowReport, ...]:
-    """Return the reports in the debug folder of a run, by rank, in the order written.
+    """The reports in the debug folder of a run, by rank, in the order written.
 
     A file that cannot be read is left out: reports are further evidence, and the run's logs can be judged without it.
     """
-    files = sorted((run_folder / "debug").glob(FILE_PATTERN), key=lambda path: (rank_of(path) or 0, path.name))
+    files = sorted((run_folder / "debug").glob(_FILE_PATTERN), key=lambda path: (_rank_of(path) or 0, path.name))
     reports: list[OverflowReport] = []
     for path in files:
         try:
@@ -74,44 +75,46 @@ def find_overflow_reports(run_folder: Path) -> tuple[OverflowReport, ...]:
 
 
 def read_overflow_reports(path: Path, shown_as: str) -> tuple[OverflowReport, ...]:
-    """Read one file; `shown_as` becomes the path in the reports. Raises InputError where it cannot be read."""
+    """The reports in one file; `shown_as` becomes their path. Raises InputError where it cannot be read."""
     try:
-        text = read_regular(path, MAX_BYTES).decode("utf-8", errors="replace")
+        text = read_regular(path, _MAX_BYTES).decode("utf-8", errors="replace")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    return parse_overflow_reports(text, shown_as, rank_of(path))
+    return parse_overflow_reports(text, shown_as, _rank_of(path))
 
 
-def rank_of(path: Path) -> int | None:
-    """Return the rank in a file name such as `underflow_overflow_rank3.log`."""
+def _rank_of(path: Path) -> int | None:
+    """The rank in a file name such as `underflow_overflow_rank3.log`."""
     match = _RANK.search(path.name)
     return int(match[1]) if match else None
 
 
 def parse_overflow_reports(text: str, shown_as: str, rank: int | None = None) -> tuple[OverflowReport, ...]:
-    """Return the reports in a text; lines that belong to none (a console log's own) are passed over."""
-    return tuple(finished(draft, shown_as, rank) for draft in drafts(text.splitlines()))
+    """The reports in a text; lines that belong to none (a console log's own) are passed over."""
+    return tuple(_finished(draft, shown_as, rank) for draft in _drafts(text.splitlines()))
 
 
-def drafts(lines: list[str]) -> Iterator[_Draft]:
-    """Split the lines into reports."""
+def _drafts(lines: list[str]) -> Iterator[_Draft]:
+    """The reports that the lines are."""
     draft: _Draft | None = None
     blank = 0
     for raw in lines:
         line = _LAUNCHER_PREFIX.sub("", raw).rstrip()
         blank = blank + 1 if not line else 0
-        started = next_draft(line, draft)
-        ended = blank >= BLANK_LINES_AT_END or (line and started is None and not belongs(line, draft))
-        if draft is not None and (ended or started is not None):
+        opened = _next_draft(line, draft)
+        if opened is None and blank < _BLANK_LINES_AT_END and _stands_within(line):
+            if draft is not None:
+                _take_in(line, draft)
+            continue
+        if draft is not None:
             yield draft
-        if started is not None or ended:
-            draft = started
+        draft = opened
     if draft is not None:
         yield draft
 
 
-def next_draft(line: str, current: _Draft | None) -> _Draft | None:
-    """Return the report that a line opens, None where it opens none."""
+def _next_draft(line: str, current: _Draft | None) -> _Draft | None:
+    """The report that a line opens, None where it opens none."""
     detected = _DETECTED.search(line)
     if detected:
         return _Draft(int(detected[1]), detected=True)
@@ -121,35 +124,34 @@ def next_draft(line: str, current: _Draft | None) -> _Draft | None:
     return None
 
 
-def belongs(line: str, draft: _Draft | None) -> bool:
-    """Take a line into the open report; False where it is no line of a report."""
-    if draft is None:
-        return False
+def _stands_within(line: str) -> bool:
+    """Whether a line that opens no report is one that reports consist of."""
+    return not line or _STARTING.search(line) is not None or any(kind.match(line) for kind in _WITHIN)
+
+
+def _take_in(line: str, draft: _Draft) -> None:
+    """Add what a line of a report says to the open one."""
     magnitudes = _MAGNITUDES.match(line)
-    if magnitudes and draft.modules:
-        low, high, tensor = magnitudes.groups()
-        draft.modules[-1].frames.append(Frame(tensor, float(low), float(high)))
-        return True
     starting = _STARTING.search(line)
-    if starting:
+    if magnitudes:
+        low, high, tensor = magnitudes.groups()
+        if draft.modules:  # else the report was cut at its head
+            draft.modules[-1].frames.append(Frame(tensor, float(low), float(high)))
+    elif starting:
         draft.last_header = int(starting[1])
-    if magnitudes or starting or _NO_TENSOR.match(line) or _NOISE.match(line):
-        return True
-    if _MODULE.match(line):
-        draft.modules.append(module_from(line))
-        return True
-    return False
+    elif _MODULE.match(line) and not _NO_TENSOR.match(line):
+        draft.modules.append(_module_from(line))
 
 
-def module_from(line: str) -> _Module:
-    """Return the module that a line `name Class` names, the name verbatim."""
-    label = line[INDENT:] if line[:INDENT].isspace() else line.lstrip()
+def _module_from(line: str) -> _Module:
+    """The module that a line `name Class` names, the name verbatim."""
+    label = line[_INDENT:] if line[:_INDENT].isspace() else line.lstrip()
     name, _, class_name = label.rpartition(" ")
     return _Module(name, class_name)
 
 
-def batch_of(draft: _Draft, culprit: _Module) -> int:
-    """Return the batch of a report. Hugging Face counts on before it looks at the root module, the last of a batch; the
+def _batch_of(draft: _Draft, culprit: _Module) -> int:
+    """The batch of a report. Hugging Face counts on before it looks at the root module, the last of a batch; the
     header among the frames has the right number, where it is among those kept.
     """
     if not draft.detected or culprit.name:
@@ -157,8 +159,8 @@ def batch_of(draft: _Draft, culprit: _Module) -> int:
     return draft.last_header if draft.last_header is not None else max(0, draft.batch - 1)
 
 
-def finished(draft: _Draft, shown_as: str, rank: int | None) -> OverflowReport:
-    """Return the report that a draft amounts to.
+def _finished(draft: _Draft, shown_as: str, rank: int | None) -> OverflowReport:
+    """The report that a draft amounts to.
 
     In a detected one the last frame is the culprit, unless the file was cut before it. In a trace it is the first
     non-finite one: tracing does not stop there, and that batch counts as detected too.
@@ -171,7 +173,7 @@ def finished(draft: _Draft, shown_as: str, rank: int | None) -> OverflowReport:
     finite = [frame.abs_max for module in before for frame in module.frames if math.isfinite(frame.abs_max)]
     return OverflowReport(
         path=shown_as,
-        batch=batch_of(draft, culprit),
+        batch=_batch_of(draft, culprit),
         detected=True,
         rank=rank,
         module=culprit.name,

@@ -9,9 +9,9 @@ from typing import Any
 from gradtrend.ingest.captures.limits import refuse
 from gradtrend.model.contents import GlobalRef, Inert, Node, TensorRef
 
-MAX_DIMENSIONS = 64  # torch's own limit
-MAX_SIZE = 1 << 56  # of a dimension or stride, in elements: more than any memory holds, less than an index can count
-ITEM_SIZES = {
+_MAX_DIMENSIONS = 64  # torch's own limit
+_MAX_SIZE = 1 << 56  # of a dimension or stride, in elements: more than any memory holds, less than an index can count
+_ITEM_SIZES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1,
     "uint8": 1, "bool": 1, "complex64": 8, "complex128": 16, "uint16": 2, "uint32": 4, "uint64": 8,
     "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
@@ -49,16 +49,16 @@ def _tensor(sizes: Mapping[str, int], arguments: tuple[Any, ...]) -> TensorRef:
 
 def _check_extent(ref: TensorRef, present: int) -> None:
     """Raise unless every element of the view lies inside the bytes that are there."""
-    if len(ref.shape) != len(ref.stride) or len(ref.shape) > MAX_DIMENSIONS or ref.dtype not in ITEM_SIZES:
+    if len(ref.shape) != len(ref.stride) or len(ref.shape) > _MAX_DIMENSIONS or ref.dtype not in _ITEM_SIZES:
         raise refuse(f"a tensor of type {ref.dtype[:40]!r} has a shape that does not fit its strides")
     numbers = (*ref.shape, *ref.stride, ref.offset)
-    if any(type(number) is not int or not 0 <= number < MAX_SIZE for number in numbers):
+    if any(type(number) is not int or not 0 <= number < _MAX_SIZE for number in numbers):
         raise refuse("a tensor has a shape, stride or offset that is no size")
     needed = 0
     if 0 not in ref.shape:
         needed = ref.offset + 1 + sum((size - 1) * step for size, step in zip(ref.shape, ref.stride, strict=True))
-    if needed * ITEM_SIZES[ref.dtype] > present:
-        raise refuse(f"a tensor declares {needed * ITEM_SIZES[ref.dtype]:,} bytes where the file holds {present:,}")
+    if needed * _ITEM_SIZES[ref.dtype] > present:
+        raise refuse(f"a tensor declares {needed * _ITEM_SIZES[ref.dtype]:,} bytes where the file holds {present:,}")
 
 
 def _parameter(_: Mapping[str, int], arguments: tuple[Any, ...]) -> Node:

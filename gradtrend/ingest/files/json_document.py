@@ -13,16 +13,16 @@ from gradtrend.model.runlog import Skipped
 
 # Bytes: a JSON document must be parsed as a whole, which may take twenty times as much memory. A million rows are
 # 200 MB.
-LARGEST = 1 << 28
+_LARGEST = 1 << 28
 _DECODER = json.JSONDecoder()
 
 
 def read_text(path: Path) -> str:
     """The whole text of a JSON file. Raises InputError where it is too large to be a log."""
     with open_log(path) as stream:
-        data = read_whole(stream, LARGEST)
-    if len(data) > LARGEST:
-        raise InputError(f"{path}: larger than {LARGEST >> 20} MiB, too large for one JSON document")
+        data = read_whole(stream, _LARGEST)
+    if len(data) > _LARGEST:
+        raise InputError(f"{path}: larger than {_LARGEST >> 20} MiB, too large for one JSON document")
     return data.decode("utf-8", errors="replace")
 
 

@@ -12,19 +12,19 @@ from pathlib import Path
 from gradtrend.errors import InputError
 
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # sqlite3 decodes names and messages of a damaged file without care
-WAL_VERSION = 2  # the file format's "read version" at byte 19 in write-ahead-log mode
-WAIT_SECONDS = 2.0  # for a writer to finish its transaction
-LONGEST_VALUE = 64 * 1024 * 1024  # bytes: SQL in a schema can make a value of a gigabyte from nothing
+_WAL_VERSION = 2  # the file format's "read version" at byte 19 in write-ahead-log mode
+_WAIT_SECONDS = 2.0  # for a writer to finish its transaction
+_LONGEST_VALUE = 64 * 1024 * 1024  # bytes: SQL in a schema can make a value of a gigabyte from nothing
 # A row takes sqlite some 30 steps and the file 30 bytes or more, and a table may be searched for each of many runs. A
 # view that counts, or pages that name one another, take steps without end.
 LEAST_STEPS = 20_000_000
-STEPS_A_BYTE = 50
+_STEPS_A_BYTE = 50
 _STEPS_A_CALL = 100_000
 
 
 @contextmanager
 def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database so that no byte of it changes and no file appears beside it.
+    """A connection to a database that changes no byte of it and lets no file appear beside it.
 
     sqlite may write when it merely reads: a write-ahead log needs an index file, a left-over journal is rolled back.
     A database with either is read from a copy. Raises InputError where it cannot be opened.
@@ -41,13 +41,13 @@ def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
                 place, mode = Path(folder) / path.name, "mode=rw"
                 for source in (path, *live):
                     shutil.copyfile(source, Path(folder) / source.name)
-            elif head[19:20] == bytes([WAL_VERSION]) or any(companion.exists() for companion in companions):
+            elif head[19:20] == bytes([_WAL_VERSION]) or any(companion.exists() for companion in companions):
                 mode = "mode=ro&immutable=1"  # without it sqlite would create a log and an index, or wait at a pipe
             uri = f"{place.as_uri()}?{mode}"
-            with closing(sqlite3.connect(uri, uri=True, timeout=WAIT_SECONDS)) as connection:
+            with closing(sqlite3.connect(uri, uri=True, timeout=_WAIT_SECONDS)) as connection:
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-                steps = max(LEAST_STEPS, STEPS_A_BYTE * sum(file.stat().st_size for file in (path, *live)))
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+                steps = max(LEAST_STEPS, _STEPS_A_BYTE * sum(file.stat().st_size for file in (path, *live)))
                 connection.set_progress_handler(_stops_after(steps // _STEPS_A_CALL), _STEPS_A_CALL)
                 yield connection
     except OSError as error:
@@ -73,10 +73,10 @@ def _stops_after(calls: int) -> Callable[[], bool]:
 
 
 def table_names(connection: sqlite3.Connection) -> set[str]:
-    """Return the names of the tables. A view is none: it can be a query without end."""
+    """The names of the tables. A view is none: it can be a query without end."""
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
-    """Return the column names of a table, which differ between versions; empty without such a table."""
+    """The column names of a table, which differ between versions; empty without such a table."""
     return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}

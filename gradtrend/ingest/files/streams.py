@@ -120,7 +120,7 @@ def is_compressed(head: bytes) -> bool:
     return any(head.startswith(magic) for magic, _ in _OPENERS)
 
 
-def encoding_of(head: bytes) -> str | None:
+def _encoding_of(head: bytes) -> str | None:
     """The UTF-16 or UTF-32 that a text starts in, or None where its bytes can be read as UTF-8."""
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "utf-32"
@@ -134,7 +134,7 @@ def encoding_of(head: bytes) -> str | None:
 
 def mentions(head: bytes, *words: bytes) -> bool:
     """Whether the first bytes of a text contain one of the words, or cannot be searched as they stand."""
-    return any(word in head for word in words) or is_compressed(head) or encoding_of(head) is not None
+    return any(word in head for word in words) or is_compressed(head) or _encoding_of(head) is not None
 
 
 def open_stream(source: BinaryIO) -> BinaryIO:
@@ -148,7 +148,7 @@ def open_stream(source: BinaryIO) -> BinaryIO:
         head = buffered.peek(512)
     except _damage() as error:
         raise InputError(_CUT, "Copy the log again, or decompress what can be saved of it.") from error
-    encoding = encoding_of(head)
+    encoding = _encoding_of(head)
     if encoding is not None:
         return cast(BinaryIO, _Decoded(buffered, encoding))
     if head.startswith(_UTF8_BOM):
@@ -168,7 +168,7 @@ def open_log(path: Path) -> BinaryIO:
 
 def decoded_head(head: bytes) -> bytes:
     """The first bytes of a file as UTF-8 text, decompressed; b"" where nothing can be made of them."""
-    if not is_compressed(head) and encoding_of(head) is None:
+    if not is_compressed(head) and _encoding_of(head) is None:
         return head.removeprefix(_UTF8_BOM)
     text = b""
     try:
@@ -195,10 +195,7 @@ def whole_lines(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[tuple[int,
     A line longer than LONGEST_LINE is dropped and added to `skipped`, and so is the rest of a damaged compressed file.
     """
     line, rest, dropping = 1, b"", False
-    while True:
-        block = _read(stream, skipped)
-        if not block:
-            break
+    for block in _blocks(stream, skipped):
         cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         if not cut:
             if not dropping and len(rest) + len(block) > LONGEST_LINE:
@@ -221,23 +218,27 @@ def read_whole(stream: BinaryIO, most: int) -> bytes:
     """All bytes of a log, of a damaged compressed one those before the damage; at most `most` and one more."""
     pieces: list[bytes] = []
     size = 0
-    lost: list[Skipped] = []  # what lies behind damage is missing as after a cut, and the reader says so
-    while size <= most and (piece := _read(stream, lost)):
+    for piece in _blocks(stream, []):  # what lies behind damage is missing as after a cut, and the reader says so
         pieces.append(piece)
         size += len(piece)
+        if size > most:
+            break
     return b"".join(pieces)[: most + 1]
 
 
-def _read(stream: BinaryIO, skipped: list[Skipped]) -> bytes:
-    """The next CHUNK_BYTES, or what there is before the end or the damage."""
-    pieces: list[bytes] = []
-    size = 0
-    if skipped and skipped[-1].reason.startswith(_CUT):
-        return b""
-    try:
-        while size < CHUNK_BYTES and (piece := cast(io.BufferedReader, stream).read1(CHUNK_BYTES - size)):
-            pieces.append(piece)
-            size += len(piece)
-    except _damage() as error:
-        skipped.append(Skipped(f"{_CUT} ({error})"))
-    return b"".join(pieces)
+def _blocks(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[bytes]:
+    """The stream in pieces of CHUNK_BYTES, up to its end or to damage, which is added to `skipped`."""
+    damaged = False
+    while not damaged:
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            while size < CHUNK_BYTES and (piece := cast(io.BufferedReader, stream).read1(CHUNK_BYTES - size)):
+                pieces.append(piece)
+                size += len(piece)
+        except _damage() as error:
+            skipped.append(Skipped(f"{_CUT} ({error})"))
+            damaged = True
+        if not pieces:
+            return
+        yield b"".join(pieces)

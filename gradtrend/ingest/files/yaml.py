@@ -14,9 +14,9 @@ import yaml
 
 from gradtrend.ingest.files.whole import read_regular
 
-MAX_BYTES = 1 << 20
-MAX_NODES = 100_000  # with every alias written out; a run's settings are a few hundred
-MAX_NUMBER = 400  # characters: YAML has numbers to the base 60, whose digits cost time by the square
+_MAX_BYTES = 1 << 20
+_MAX_NODES = 100_000  # with every alias written out; a run's settings are a few hundred
+_MAX_NUMBER = 400  # characters: YAML has numbers to the base 60, whose digits cost time by the square
 # What the parser raises for a file that is no YAML, or has values that are none: a date in month 13, a float of 1e999.
 _DAMAGE = (OSError, yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError)
 
@@ -37,12 +37,12 @@ _AnyTagLoader.add_multi_constructor("", _drop_tag)
 
 
 def read_yaml(path: Path) -> Mapping[str, Any]:
-    """Return the mapping in a YAML file, empty where it is none, or comes to more than settings ever do."""
+    """The mapping in a YAML file, empty where it is none, or comes to more than settings ever do."""
     try:
-        loader = _AnyTagLoader(read_regular(path, MAX_BYTES))
+        loader = _AnyTagLoader(read_regular(path, _MAX_BYTES))
         try:
             node = loader.get_single_node()
-            if node is None or _size(node, {}) > MAX_NODES:
+            if node is None or _size(node, {}) > _MAX_NODES:
                 return {}
             content = loader.construct_document(node)
         finally:
@@ -56,9 +56,9 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
     """The number of nodes with every alias written out; infinitely many, so to speak, where a node holds itself."""
     if isinstance(node, yaml.ScalarNode):
         number = node.tag.endswith((":int", ":float"))
-        return MAX_NODES + 1 if number and len(node.value) > MAX_NUMBER else 1
+        return _MAX_NODES + 1 if number and len(node.value) > _MAX_NUMBER else 1
     if id(node) not in known:
-        known[id(node)] = MAX_NODES + 1  # until it is known: met again below itself, it is endless
+        known[id(node)] = _MAX_NODES + 1  # until it is known: met again below itself, it is endless
         parts = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value
-        known[id(node)] = min(MAX_NODES + 1, 1 + sum(_size(part, known) for part in parts))
+        known[id(node)] = min(_MAX_NODES + 1, 1 + sum(_size(part, known) for part in parts))
     return known[id(node)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,7 +33,7 @@ class Reading:
     that were logged together may share columns. `digits` is how many significant digits the source keeps (17 for
     float64, 7 for float32, less for console text): it decides which of two sources is better and how closely they must
     agree. `numbered` says that the steps are row numbers, for want of any in the log. `started` (seconds since the
-    epoch, if known) orders the parts of a resumed run. `skipped` holds at most `MAX_SKIPPED_KEPT`.
+    epoch, if known) orders the parts of a resumed run. `with_skipped` adds what could not be used.
     """
 
     format: str
@@ -45,6 +46,16 @@ class Reading:
     notes: tuple[Note, ...] = ()
     settings: Settings = field(default_factory=Settings)
     numbered: bool = False
+
+    def with_skipped(self, pieces: Iterable[Skipped], further: int = 0) -> Reading:
+        """The reading with pieces that could not be used behind those it has.
+
+        The first ones are kept. All are counted, and so are `further` ones, where a piece stands for several.
+        """
+        left = iter(pieces)
+        kept = (*self.skipped, *islice(left, MAX_SKIPPED_KEPT - len(self.skipped)))
+        added = len(kept) - len(self.skipped) + sum(1 for _ in left) + further
+        return replace(self, skipped=kept, skipped_count=self.skipped_count + added)
 
 
 @dataclass(frozen=True, slots=True)

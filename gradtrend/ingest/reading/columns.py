@@ -19,7 +19,6 @@ class Column:
     values: list[float | None] = field(default_factory=list)
     times: list[float | None] = field(default_factory=list)
     lines: list[int | None] = field(default_factory=list)
-    nulls: int = 0
 
     def add(self, step: int | None, value: float | None, time: float | None, line: int | None) -> None:
         """Append one point; a value of None is a logged null."""
@@ -27,7 +26,6 @@ class Column:
         self.values.append(value)
         self.times.append(time)
         self.lines.append(line)
-        self.nulls += value is None
 
 
 def series_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:
@@ -40,7 +38,7 @@ def settled(points: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     A logged null becomes NaN where that is what it stands for, else it is left out.
     """
-    series = {name: without_nulls(of_one) for name, of_one in points.items()}
+    series = {name: _without_nulls(of_one) for name, of_one in points.items()}
     return {name: kept for name, kept in series.items() if kept.height}
 
 
@@ -69,7 +67,7 @@ def _frame(column: Column) -> pl.DataFrame:
 _FEW_NULLS = 3
 
 
-def without_nulls(points: pl.DataFrame) -> pl.DataFrame:
+def _without_nulls(points: pl.DataFrame) -> pl.DataFrame:
     """The points of a metric with each logged null turned into NaN or left out.
 
     Writers of strict JSON (orjson, JavaScript) print NaN as null; others print null for "not measured on this row".

@@ -7,7 +7,7 @@ from typing import Any
 
 INT64_LIMIT = 1 << 63  # steps and times are 64-bit integers; text, JSON and SQLite can hold larger ones
 # Spellings of a non-finite number in text, as C, C++, Python, Java, JavaScript and Windows print them.
-NONFINITE_WORDS = {
+_NONFINITE_WORDS = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "nan(ind)": math.nan, "-nan(ind)": math.nan,
     "1.#ind": math.nan, "-1.#ind": math.nan, "1.#qnan": math.nan, "1.#inf": math.inf, "-1.#inf": -math.inf,
     "inf": math.inf, "+inf": math.inf, "-inf": -math.inf,
@@ -32,7 +32,7 @@ def number(value: Any) -> float | None:
 def parse_number(text: str) -> float | None:
     """A number written as text, or None. Python's underscores in digits are not numbers in a log."""
     text = text.strip()
-    word = NONFINITE_WORDS.get(text.lower())
+    word = _NONFINITE_WORDS.get(text.lower())
     if word is not None:
         return word
     if "_" in text or not text:

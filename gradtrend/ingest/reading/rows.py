@@ -49,6 +49,19 @@ def step_of(row: Mapping[str, Any]) -> int | None:
     return None
 
 
+def step_or_epoch(row: Mapping[str, Any], floats: bool = False) -> int | None:
+    """The row's step; of a row without one the epoch, where that is an integer.
+
+    `floats` says that an epoch of 1.0 is one, too: pandas makes floats of integers where a column has gaps. Trainers
+    that log floats log fractions (0.5, 1.0, 1.5), and those that happen to be whole are no steps.
+    """
+    step = step_of(row)
+    epoch = row.get("epoch")
+    if step is not None or not (floats or isinstance(epoch, int)):
+        return step
+    return whole(epoch)
+
+
 def time_of(row: Mapping[str, Any]) -> float | None:
     """Seconds since the epoch where the row gives them as a number of that size."""
     for key in TIME_KEYS:
@@ -58,7 +71,7 @@ def time_of(row: Mapping[str, Any]) -> float | None:
     return None
 
 
-def widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row of one value under its metric's name, `val/loss` where a split is named; any other row as it is."""
     value_key = next((key for key in LONG_VALUES if key in row), None)
     name_key = next((key for key in LONG_NAMES if isinstance(row.get(key), str)), None)
@@ -71,11 +84,10 @@ def widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**counters, "/".join((*parts, row[name_key])): row[value_key]}
 
 
-def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> int:
-    """Add one row's metrics to the columns; returns how many numbers it held."""
-    row = widened(row)
+def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> None:
+    """Add one row's metrics to the columns."""
+    row = _widened(row)
     time = time_of(row)
-    held = 0
     for name, leaf in flatten(row):
         if name.lower() in NOT_METRICS:
             continue
@@ -86,5 +98,3 @@ def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None
         if column is None:
             column = columns[name] = Column()
         column.add(step, value, time, line)
-        held += value is not None
-    return held

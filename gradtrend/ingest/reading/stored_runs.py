@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.model.runlog import Note
 
-MAX_RUNS_LISTED = 10  # enough to find one's run again, short enough for one screen
+_MAX_RUNS_LISTED = 10  # enough to find one's run again, short enough for one screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class StoredRun:
 
 
 def choose_run(runs: Sequence[StoredRun], wanted: str | None, store: str) -> tuple[StoredRun, tuple[Note, ...]]:
-    """Return the run to read: the wanted one (full id, name, or start of an id), else the newest that has metrics.
+    """The run to read: the wanted one (full id, name, or start of an id), else the newest that has metrics.
 
     Where nothing was asked for and there were others to choose from, a note lists them. Raises InputError where there
     is no such run, or nothing to read.
     """
     if wanted:
-        return named_run(runs, wanted, store), ()
-    usable = newest_first(run for run in runs if run.has_metrics and not run.deleted)
+        return _named_run(runs, wanted, store), ()
+    usable = _newest_first(run for run in runs if run.has_metrics and not run.deleted)
     if not usable:
         raise EmptyLogError(
             f"{store} holds no run with metrics ({len(runs)} runs in all)",
@@ -51,13 +51,13 @@ def choose_run(runs: Sequence[StoredRun], wanted: str | None, store: str) -> tup
     if not others:
         return chosen, ()
     message = (
-        f"{store} holds {len(usable)} runs; read the newest, {chosen}. Others (--run-id picks one): {listed(others)}"
+        f"{store} holds {len(usable)} runs; read the newest, {chosen}. Others (--run-id picks one): {_listed(others)}"
     )
     return chosen, (Note("several-runs", message),)
 
 
-def named_run(runs: Sequence[StoredRun], wanted: str, store: str) -> StoredRun:
-    """Return the run that `wanted` names. Raises InputError where it names none or several."""
+def _named_run(runs: Sequence[StoredRun], wanted: str, store: str) -> StoredRun:
+    """The run that `wanted` names. Raises InputError where it names none or several."""
     matches = (
         [run for run in runs if run.id == wanted]
         or [run for run in runs if run.name == wanted and not run.deleted]
@@ -68,19 +68,19 @@ def named_run(runs: Sequence[StoredRun], wanted: str, store: str) -> StoredRun:
     if matches:
         raise InputError(
             f"--run-id {wanted} fits {len(matches)} runs of {store}",
-            f"Give one full id: {listed(newest_first(matches))}",
+            f"Give one full id: {_listed(_newest_first(matches))}",
         )
-    present = newest_first(run for run in runs if not run.deleted)
-    hint = f"It holds: {listed(present)}" if present else "It holds no runs."
+    present = _newest_first(run for run in runs if not run.deleted)
+    hint = f"It holds: {_listed(present)}" if present else "It holds no runs."
     raise InputError(f"no run {wanted} in {store}", hint)
 
 
-def newest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
-    """Return the runs by start time, newest first; those without one come last."""
+def _newest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
+    """The runs by start time, newest first; those without one come last."""
     return sorted(runs, key=lambda run: -math.inf if run.started is None else run.started, reverse=True)
 
 
-def listed(runs: Sequence[StoredRun]) -> str:
-    """Return up to MAX_RUNS_LISTED runs in words."""
-    more = len(runs) - MAX_RUNS_LISTED
-    return "; ".join(str(run) for run in runs[:MAX_RUNS_LISTED]) + (f"; and {more} more" if more > 0 else "")
+def _listed(runs: Sequence[StoredRun]) -> str:
+    """Up to `_MAX_RUNS_LISTED` runs in words."""
+    more = len(runs) - _MAX_RUNS_LISTED
+    return "; ".join(str(run) for run in runs[:_MAX_RUNS_LISTED]) + (f"; and {more} more" if more > 0 else "")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-import numpy as np
 import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming
-from gradtrend.model.runlog import Note, rows_that_count
+from gradtrend.ingest.runs.agreement import cross_check
+from gradtrend.ingest.runs.tracks import Track, tracks_of
+from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
 
 TABLE_SCHEMA = pl.Schema(
@@ -25,31 +26,8 @@ TABLE_SCHEMA = pl.Schema(
         "segment": pl.Int32(),
     }
 )
-# Two sources of one series agree when the values differ by less than this (relative), or than the coarser one prints.
-_TOLERANCE = 0.01
-# Share of common steps that must differ before it is called a disagreement: loggers differ in averaging on a few rows.
-_DISAGREE = 0.05
 _FLOAT64_DIGITS = 17  # text that prints more keeps no more
 _CHECKED_ROLES = (Role.GRAD_NORM, Role.LOSS, Role.LR)
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """One series as one format logged it, all its parts joined. Columns of `rows`: step, value, time, line, segment.
-
-    `numbered` says that the steps are row numbers: such a series stands behind one with steps and is not compared.
-    """
-
-    metric: str
-    format: str
-    digits: int
-    numbered: bool
-    rows: pl.DataFrame
-
-    @property
-    def points(self) -> int:
-        """Distinct steps."""
-        return int(self.rows["step"].n_unique())
 
 
 def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[pl.DataFrame, tuple[Note, ...]]:
@@ -59,7 +37,7 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
     metric name.
     """
     candidates: dict[tuple[str, str | None], list[Track]] = {}
-    for track in _tracks(readings):
+    for track in tracks_of(readings):
         naming = namings[track.metric]
         candidates.setdefault((naming.quantity, naming.layer), []).append(track)
     best: list[Track] = []
@@ -69,9 +47,10 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
         best.append(ranked[0])
         if namings[ranked[0].metric].role in _CHECKED_ROLES:
             others = [o for o in ranked[1:] if o.format != ranked[0].format and o.numbered == ranked[0].numbered]
-            notes += [note for other in others if (note := _cross_check(ranked[0], other)) is not None]
+            notes += [note for other in others if (note := cross_check(ranked[0], other)) is not None]
     namings = _with_one_loss(best, namings)
-    notes += _segment_notes([t for t in best if namings[t.metric].role is Role.GRAD_NORM])
+    norms = (track for track in best if namings[track.metric].role is Role.GRAD_NORM)
+    notes += [note for track in norms if (note := _segment_note(track)) is not None]
     return _table(best, namings), tuple(notes)
 
 
@@ -121,124 +100,21 @@ def _repeated(name: str, values: Sequence[str | None], lengths: Sequence[int]) -
     return pl.concat([of_one.new_from_index(i, length) for i, length in enumerate(lengths)])
 
 
-def _tracks(readings: Sequence[Reading]) -> list[Track]:
-    """Readings of one format joined in the order in which they were written; copies of a part left out."""
-    by_format: dict[str, list[Reading]] = {}
-    for reading in readings:
-        by_format.setdefault(reading.format, []).append(reading)
-    tracks: list[Track] = []
-    for format_name, parts in by_format.items():
-        ordered = sorted(parts, key=lambda r: (r.started is not None, r.started or 0.0))
-        digits, numbered = min(part.digits for part in ordered), any(part.numbered for part in ordered)
-        by_metric: dict[str, list[pl.DataFrame]] = {}
-        for part in ordered:
-            for metric, points in part.series.items():
-                by_metric.setdefault(metric, []).append(points)
-        longest = max((sum(frame.height for frame in frames) for frames in by_metric.values()), default=0)
-        zeros = pl.Series("segment", [0], dtype=pl.Int32).new_from_index(0, longest)
-        for metric, frames in by_metric.items():
-            rows = _with_segments(_without_copies(frames), zeros)
-            tracks.append(Track(metric, format_name, digits, numbered, rows))
-    return tracks
-
-
-def _without_copies(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
-    """Drop a part whose rows all stand, in order, at the head of another (a checkpoint's copy of the log)."""
-    kept: list[pl.DataFrame] = []
-    for i, frame in enumerate(frames):
-        others = [
-            f
-            for j, f in enumerate(frames)
-            if j != i and (f.height > frame.height or (f.height == frame.height and j < i))
-        ]
-        if not any(_is_head_of(frame, other) for other in others):
-            kept.append(frame)
-    return kept
-
-
-def _is_head_of(short: pl.DataFrame, long: pl.DataFrame) -> bool:
-    return bool(short.select("step", "value").equals(long.select("step", "value").head(short.height), null_equal=True))
-
-
-def _with_segments(frames: list[pl.DataFrame], zeros: pl.Series) -> pl.DataFrame:
-    """All parts one after another, `segment` counting how often the steps went back.
-
-    `zeros` is the column of a series whose steps never do, at least as long as the parts: all such series share it.
-    """
-    rows = pl.concat(frames) if len(frames) > 1 else frames[0]
-    if rows["step"].is_sorted():
-        return rows.hstack([zeros.head(rows.height)])
-    goes_back = pl.col("step") < pl.col("step").shift()
-    return rows.with_columns(goes_back.cum_sum().fill_null(0).cast(pl.Int32).alias("segment"))
-
-
-def _last_values(track: Track) -> pl.DataFrame:
-    """Step and value of the rows that count (see `rows_that_count`)."""
-    return track.rows.select("step", "value").filter(pl.Series(rows_that_count(track.rows["step"].to_numpy())))
-
-
-def _segment_notes(tracks: Iterable[Track]) -> list[Note]:
-    """One note for each total gradient norm whose steps go back."""
-    notes = []
-    for track in tracks:
-        if not track.rows["segment"].max():
-            continue
-        segments = track.rows.group_by("segment", maintain_order=True).agg(
-            pl.col("step").min().alias("first"), pl.col("step").max().alias("last")
-        )
-        spans = segments.sort("segment").rows()
-        _, first, _ = spans[-1]
-        earlier = ", ".join(f"{a}-{b}" for _, a, b in spans[:-1][-3:])
-        kind = "overwritten" if first <= min(a for _, a, _ in spans[:-1]) else "steps-go-back"
-        notes.append(
-            Note(
-                kind,
-                f"{track.metric}: the steps go back to {first} after {spans[-2][2]}",
-                track.metric,
-                first_step=first,
-                last_step=max(b for _, _, b in spans[:-1]),
-                measures=(("segments", float(len(spans))),),
-                details=earlier,
-            )
-        )
-    return notes
-
-
-def _cross_check(best: Track, other: Track) -> Note | None:
-    """Compare two sources of one series on their common steps, as logged and with the steps one apart."""
-    tolerance = max(_TOLERANCE, 10.0 ** (1 - min(best.digits, other.digits)))
-    a, b = _last_values(best), _last_values(other)
-    common, same, first_difference = _agreement(a, b, 0, tolerance)
-    if common and same >= (1 - _DISAGREE) * common:
+def _segment_note(track: Track) -> Note | None:
+    """A note for a series whose steps go back."""
+    if not track.rows["segment"].max():
         return None
-    for shift in (1, -1):
-        shifted_common, shifted_same, _ = _agreement(a, b, shift, tolerance)
-        if shifted_common >= 3 and shifted_same >= (1 - _DISAGREE) * shifted_common:
-            direction = "later" if shift < 0 else "earlier"
-            message = (
-                f"{other.metric} in {other.format} counts steps one {direction} than {best.metric} in {best.format}"
-            )
-            return Note("step-base", message, best.metric, measures=(("shift", float(-shift)),))
-    if common < 3:
-        return None
-    message = (
-        f"{best.format} and {other.format} disagree on {best.metric} at {common - same} of {common} common steps;"
-        f" {best.format} is used"
+    segments = track.rows.group_by("segment", maintain_order=True).agg(
+        pl.col("step").min().alias("first"), pl.col("step").max().alias("last")
     )
+    *earlier, (first, _) = segments.sort("segment").select("first", "last").rows()
+    overwritten = first <= min(begin for begin, _ in earlier)
     return Note(
-        "sources-disagree", message, best.metric, first_step=first_difference,
-        measures=(("disagreeing_share", (common - same) / common),),
-    )  # fmt: skip
-
-
-def _agreement(a: pl.DataFrame, b: pl.DataFrame, shift: int, tolerance: float) -> tuple[int, int, int | None]:
-    """Common steps, those on which the values agree, and the first on which they do not."""
-    joined = a.select("step", "value").join(
-        b.select(pl.col("step") + shift, pl.col("value").alias("other")), on="step", maintain_order="left"
+        "overwritten" if overwritten else "steps-go-back",
+        f"{track.metric}: the steps go back to {first} after {earlier[-1][1]}",
+        track.metric,
+        first_step=first,
+        last_step=max(end for _, end in earlier),
+        measures=(("segments", float(len(earlier) + 1)),),
+        details=", ".join(f"{begin}-{end}" for begin, end in earlier[-3:]),
     )
-    x, y = joined["value"].to_numpy(), joined["other"].to_numpy()
-    with np.errstate(invalid="ignore"):
-        close = np.abs(x - y) <= tolerance * np.maximum(np.abs(x), np.abs(y))
-    agree = close | (x == y) | (~np.isfinite(x) & ~np.isfinite(y))
-    different = np.flatnonzero(~agree)
-    return joined.height, int(agree.sum()), int(joined["step"][int(different[0])]) if different.size else None

@@ -11,8 +11,9 @@ import polars as pl
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.names import name_metric
+from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.epochs import by_epoch_column
 from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import merge
@@ -22,8 +23,6 @@ from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 from gradtrend.model.words import Role
-
-_HELD_OUT_FOLDERS = frozenset({"val", "valid", "validation", "eval", "evaluation", "test"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Choice:
 
 
 def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunLog, ...]:
-    """Read all logs of one run folder and join them; several runs where its files turn out to be of different ones.
+    """The logs of one run folder, joined; several runs where its files turn out to be of different ones.
 
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
@@ -105,7 +104,7 @@ def _nothing_in(run: RunFiles) -> InputError:
 
 
 def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
-    """Put into the metric names what only the sub-folder says.
+    """The reading with what only the sub-folder says put into the metric names.
 
     `SummaryWriter.add_scalars("grads", {"fc": ...})` writes the tag `grads` in a folder `grads_fc`; Keras writes the
     same tags in `train/` and `validation/`.
@@ -117,7 +116,7 @@ def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
     stem = tags[0].replace("/", "_").replace(" ", "_") + "_" if len(tags) == 1 else ""
     if len(tags) == 1 and folder.startswith(stem) and len(folder) > len(stem):
         names = [f"{tags[0]}/{folder.removeprefix(stem)}"]
-    elif folder.lower() in _HELD_OUT_FOLDERS:
+    elif folder.lower() in HELD_OUT_WORDS:
         names = [f"val/{tag}" for tag in tags]
     else:
         return reading
@@ -130,7 +129,7 @@ def _with_steps(reading: Reading) -> Reading:
 
 
 def _with_row_numbers(reading: Reading) -> Reading:
-    """Give steps to a log that has none: its rows are numbered from 0, and a note says so.
+    """The reading with steps where it has none: its rows are numbered from 0, and a note says so.
 
     Where some rows have a step, those without one are left out; a row of loss or gradient norm lost so is counted.
     """
@@ -144,12 +143,8 @@ def _with_row_numbers(reading: Reading) -> Reading:
         return replace(reading, series=_with_steps_only(series), numbered=True)
     lost = [series[metric].filter(pl.col("step").is_null())["line"] for metric in without if _is_judged(metric)]
     lines = pl.concat(lost).unique().sort() if lost else ()
-    return replace(
-        reading,
-        series=_with_steps_only(series),
-        skipped=(*reading.skipped, *(Skipped("a row without a step", line=line) for line in lines))[:MAX_SKIPPED_KEPT],
-        skipped_count=reading.skipped_count + len(lines),
-    )
+    rows = (Skipped("a row without a step", line=line) for line in lines)
+    return replace(reading, series=_with_steps_only(series)).with_skipped(rows)
 
 
 def _numbered(series: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -12,18 +12,18 @@ from typing import Any
 from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
 
-HPARAMS_FILES = ("hparams.yaml", "hparams.yml")
-MAX_FOLDERS = 100  # loggers nest their folders a few levels; a data set beside them must not be walked
-MAX_DEPTH = 3
+_HPARAMS_FILES = ("hparams.yaml", "hparams.yml")
+_MAX_FOLDERS = 100  # loggers nest their folders a few levels; a data set beside them must not be walked
+_MAX_DEPTH = 3
 PART_BYTES = 16 * 1024 * 1024  # a run prints its arguments when it starts; a resumed one appends them to the log
-TRAIN_LOG = "train.log"
+_TRAIN_LOG = "train.log"
 _ARGS = re.compile(r"(Resolved Args:|Resolved configuration:|\bArgs:)\s*(?=\{)")
 
 
 def settings_of(folder: Path) -> Settings:
-    """Return the settings that the files in a run folder give; what is missing or broken is simply not known."""
-    sources = [settings_from(arguments) for arguments in train_log_arguments(folder / TRAIN_LOG)]
-    for path in hparams_files(folder):
+    """The settings that the files in a run folder give; what is missing or broken is simply not known."""
+    sources = [settings_from(arguments) for arguments in _train_log_arguments(folder / _TRAIN_LOG)]
+    for path in _hparams_files(folder):
         from gradtrend.ingest.files.yaml import read_yaml
 
         try:
@@ -38,12 +38,12 @@ def settings_of(folder: Path) -> Settings:
     return merge_settings(Settings(), *sources)
 
 
-def hparams_files(folder: Path) -> list[Path]:
-    """Return the hparams files in a run folder and its loggers' sub-folders, `version_1` before `version_0`."""
+def _hparams_files(folder: Path) -> list[Path]:
+    """The hparams files in a run folder and its loggers' sub-folders, `version_1` before `version_0`."""
     found: list[Path] = []
     level = [str(folder)]
     looked_at = 0
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(_MAX_DEPTH + 1):
         below: list[str] = []
         for place in level:
             looked_at += 1
@@ -52,11 +52,11 @@ def hparams_files(folder: Path) -> list[Path]:
                     for entry in entries:
                         if entry.is_dir():
                             below.append(entry.path)
-                        elif entry.name in HPARAMS_FILES and entry.is_file():
+                        elif entry.name in _HPARAMS_FILES and entry.is_file():
                             found.append(Path(entry.path))
             except OSError:
                 continue
-        level = sorted(below, reverse=True)[: MAX_FOLDERS - looked_at]
+        level = sorted(below, reverse=True)[: _MAX_FOLDERS - looked_at]
     return found
 
 
@@ -74,8 +74,8 @@ def _head_and_end(path: Path) -> str:
     return data.decode("utf-8", errors="replace")
 
 
-def train_log_arguments(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the arguments in a LightlyTrain train.log, best first: the last resolved ones, then the last given ones.
+def _train_log_arguments(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The arguments in a LightlyTrain train.log, best first: the last resolved ones, then the last given ones.
 
     A resumed or overwritten run appends to the log, so the last ones count.
     """

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gradtrend.ingest.reading.numbers import parse_number
+from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?(?![\d,])|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _NONFINITE = r"(?:1\.\#(?:inf|ind|qnan)\d*|nan(?:\(ind\))?|inf(?:inity)?|null)(?!\w)"
@@ -23,7 +24,7 @@ _VALUE = re.compile(
 _TOTAL = re.compile(r"\s*/\s*(\d+)(?![\w.])")
 _DATE = re.compile(r"(?<![\d.])\d{2,4}[-/]\d{1,2}[-/]\d{1,4}(?:[T_]|(?!\d))|\b\d{2}-\d{2}(?= \d{2}:)")
 _CLOCK = re.compile(r"(?<!\d)\d{1,3}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?![\d:])")
-SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+_SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _UNIT_AFTER = re.compile(
     r"^\s*(?:ms|s|sec|secs|seconds|min|hours?|it/s|s/it|it/sec|iter/s|steps/s|samples/s|tok/s|tokens/s|img/s|images/s|[KMGT]i?B)(?![\w/])"
 )
@@ -46,12 +47,13 @@ _PROSE = re.compile(
 )
 # Words of which a name may consist where only a space stands between it and its number.
 _NAMING = re.compile(
-    r"(?:actor|aux|average|avg|batch|ce|clip|cost|critic|current|disc|discriminator|encoder|ep|epoch|eval|gen|generator"
+    rf"(?:{'|'.join(HELD_OUT_WORDS)}"
+    r"|actor|aux|average|avg|batch|ce|clip|cost|critic|current|disc|discriminator|encoder|ep|epoch|gen|generator"
     r"|global|grads?|gradients?|gradnorm|gnorm|it|iter|iterations?|l1|l2|learning|lm|loss|losses|lr|mean|mlm|moe|mtp|nll"
-    r"|norm|num|opt|optimizer|params?|policy|rate|running|scale|smooth|steps?|test|total|train|training|updates?|val|valid"
-    r"|validation|value|weight)$"
+    r"|norm|num|opt|optimizer|params?|policy|rate|running|scale|smooth|steps?|total|train|training|updates?|value|weight)$"
 )
-_HELD_OUT = re.compile(r"\b(?:val|valid|validation|eval|test|dev)\b", re.IGNORECASE)
+# `loss (dev)`: in brackets behind a metric `dev` is no device and no developer.
+_HELD_OUT = re.compile(rf"\b(?:{'|'.join((*HELD_OUT_WORDS, 'dev'))})\b", re.IGNORECASE)
 _COUNTED = frozenset({"", "it", "iter", "batch", "step", "epoch"})  # units of what is counted
 _WHOLE = re.compile(r"\+?\d[\d,]{0,17}(?:\.0+)?$")
 _LONGEST_NAME = 6  # words; longer keys before a colon are sentences
@@ -84,7 +86,7 @@ class Token(NamedTuple):
 def value_of(text: str, unit: str = "") -> float | None:
     """The number that a token's text stands for; None for a null."""
     value = parse_number(text.replace(",", "") if "," in text else text)
-    return value if value is None or unit not in SCALES else value * SCALES[unit]
+    return value if value is None or unit not in _SCALES else value * _SCALES[unit]
 
 
 def tokens(line: str) -> Iterator[Token]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from gradtrend.ingest.formats.console.grammar import Token, tokens
 from gradtrend.ingest.reading.names import name_metric
+from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.reading.rows import NOT_METRICS
 from gradtrend.model.words import Role
 
@@ -34,8 +35,9 @@ _NOT_VALUES = frozenset({*_GLOBAL, *_EPOCHS, *_RANKS, *NOT_METRICS, "train", "tr
 _SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|cu|rs)$|::")
 _TRAIN = re.compile(r"^(?:training|trainer|train)(?:_|$)")
 _BAR = re.compile(r"%\s?\||\[[^\]]*(?:it/s|s/it)|━")
+# Also as a verb: `Evaluate: loss 2.1`.
 _HELD_OUT = re.compile(
-    r"\b(?:val|valid|validat(?:e|ion)|eval|evaluat(?:e|ion)|test)\b[\s)\]]*(?:summary|epoch|step|iter|[-:|\[])",
+    rf"\b(?:{'|'.join(HELD_OUT_WORDS)}|validate|evaluate)\b[\s)\]]*(?:summary|epoch|step|iter|[-:|\[])",
     re.IGNORECASE,
 )
 # transformers' own lines: a dict without a step, which the bars around it must not number.

@@ -17,7 +17,7 @@ from gradtrend.ingest.formats.console.megatron import MegatronLosses
 from gradtrend.ingest.formats.console.rows import ConsoleRows, series_of_rows
 from gradtrend.ingest.formats.console.scan import LineScanner
 from gradtrend.ingest.formats.console.tables import TableReader
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.model.runlog import Skipped
 
 # A console log is known by its name where training has not begun within the first bytes; a text by its content alone.
@@ -31,7 +31,7 @@ _ENOUGH = 2  # lines of a file with any other name that must look like logged on
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for text in which lines log a loss or a gradient norm, and for a file that is named like a console log."""
+    """Whether lines of a text log a loss or a gradient norm, or a file is named like a console log."""
     name = PurePath(plain_name(path).lower())
     if not head or _OTHER_KINDS.match(name.suffix):
         return False
@@ -89,7 +89,5 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
         path,
         series,
         digits=rows.kept_digits(),
-        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
-        skipped_count=len(skipped) + max(0, lost - 1),
         notes=(*notes, *(missing_steps(series) if rows.stride == 1 else ())),
-    )
+    ).with_skipped(skipped, further=max(0, lost - 1))

@@ -66,17 +66,19 @@ class ConsoleRows:
                 self.others += 1
                 if self.others > _MOST_OTHERS:
                     continue
-            elif role is Role.GRAD_NORM and len(self.digits) < _DIGITS_SAMPLE and printed[-1:].isdigit():
-                self.digits.append(significant_digits(printed))
+            elif role is Role.GRAD_NORM:
+                self._add_digits(printed)
             self._add_value(name, value_of(printed, unit), row)
 
     def add_row(self, number: int, epoch: int, counter: int, values: Sequence[tuple[str, str, float]]) -> None:
         """Append a row of a table: (name, text, value) triples."""
         row = self._new_row(number, epoch, counter, UNKNOWN, UNKNOWN, False)
-        for name, text, value in values if row is not None else ():
-            if says(name) is Role.GRAD_NORM and text[-1:].isdigit() and len(self.digits) < _DIGITS_SAMPLE:
-                self.digits.append(significant_digits(text))
-            self._add_value(name, value, row or 0)
+        if row is None:
+            return
+        for name, text, value in values:
+            if says(name) is Role.GRAD_NORM:
+                self._add_digits(text)
+            self._add_value(name, value, row)
 
     def _new_row(self, number: int, epoch: int, counter: int, total: int, rank: int, bar: bool) -> int | None:
         """The index of a new row, or None for one that thinning leaves out."""
@@ -106,6 +108,10 @@ class ConsoleRows:
         self.value = array("d", np.frombuffer(self.value)[kept].tobytes())
         self.row = array("i", (row[kept] // 2).tobytes())
         self.stride *= 2
+
+    def _add_digits(self, printed: str) -> None:
+        if len(self.digits) < _DIGITS_SAMPLE and printed[-1:].isdigit():
+            self.digits.append(significant_digits(printed))
 
     def _add_value(self, name: str, value: float | None, row: int) -> None:
         code = self.names.get(name)
@@ -206,7 +212,7 @@ def _one_rank(rows: ConsoleRows, row: npt.NDArray[np.intc]) -> tuple[npt.NDArray
 
 
 def _settled(metric: npt.NDArray[np.intc], step: Ints, bar: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-    """False for a value that a progress bar showed again: the last one shown at a step is the step's own."""
+    """Which values are the last that a progress bar showed at their step, and so the step's own."""
     keep = np.ones(len(metric), dtype=bool)
     again = (metric[1:] == metric[:-1]) & (step[1:] == step[:-1]) & (step[1:] != UNKNOWN)
     keep[:-1] = ~(again & (bar[1:] > 0) & (bar[:-1] > 0))

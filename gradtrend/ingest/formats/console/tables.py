@@ -40,7 +40,7 @@ class TableReader:
         return bool(self.columns)
 
     def take(self, number: int, raw: bytes, rows: ConsoleRows) -> bool:
-        """Use a line if it is a ruler or a row of the open table; says whether it was."""
+        """Adds a line that is a row of the open table to `rows`; whether it was one, or a ruler."""
         text = clean(raw)
         if not text or _RULER.match(text):
             return True

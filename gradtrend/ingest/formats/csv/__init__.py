@@ -9,7 +9,7 @@ from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
 
 
 def _claims(path: Path, head: bytes) -> bool:
-    if not (head):
+    if not head:
         return False
     from gradtrend.ingest.formats.csv.reader import claims
 

@@ -12,7 +12,7 @@ from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.files.names import metric_of_file
 from gradtrend.ingest.files.streams import decoded_head, open_log, plain_name, whole_lines
 from gradtrend.ingest.formats.csv.empty_cells import WideRows
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import parse_number, whole
@@ -71,7 +71,7 @@ _BY_PREFERENCE = ("global_step", "trainer/global_step", *STEP_KEYS, "iterations"
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for text whose first line names a loss, a gradient norm or a TensorBoard table, and whose rows fit it."""
+    """Whether the first line names a loss, a gradient norm or a TensorBoard table, and the rows fit it."""
     text = decoded_head(head)
     if not head or b"\0" in text[:4096] or text[:1] in (b"{", b"["):
         return False
@@ -126,7 +126,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     series = series_of(columns)
     if not series:
         raise EmptyLogError(f"{path}: no row of numbers fits the header")
-    return (Reading("csv", path, series, skipped=tuple(skipped[:MAX_SKIPPED_KEPT]), skipped_count=len(skipped)),)
+    return (Reading("csv", path, series).with_skipped(skipped),)
 
 
 def _lines(path: Path, skipped: list[Skipped]) -> Iterator[tuple[int, str]]:
@@ -157,9 +157,13 @@ def _number(cell: str, separator: str) -> float | None:
 
 
 def _place(cells: list[str], header: _Header) -> tuple[int | None, float | None]:
-    step = whole(cells[header.step]) if header.step is not None else None
-    if step is None and header.step is None and header.epoch is not None:
-        step = whole(cells[header.epoch])
+    """Step and time of a row. An epoch stands for the step where the table has no column of steps.
+
+    In one that has, a row with an empty step is not placed by its epoch (unlike in `rows.step_or_epoch`): the epochs
+    of Lightning's validation rows would go back to the start of the run.
+    """
+    counter = header.epoch if header.step is None else header.step
+    step = whole(cells[counter]) if counter is not None else None
     time = parse_number(cells[header.time]) if header.time is not None else None
     return step, time if time is not None and time > 1e8 else None  # smaller: seconds since the start
 

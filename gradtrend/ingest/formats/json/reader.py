@@ -11,11 +11,11 @@ from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.files.json_document import parse, read_text, rows_from, values_from
 from gradtrend.ingest.files.streams import decoded_head, plain_name
 from gradtrend.ingest.formats.json.shapes import rows_in, series_in
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number, whole
-from gradtrend.ingest.reading.rows import NOT_METRICS, STEP_KEYS, add_row, step_of
+from gradtrend.ingest.reading.rows import NOT_METRICS, STEP_KEYS, add_row, step_or_epoch
 from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
@@ -40,7 +40,7 @@ _NEXT_OBJECT = re.compile(r"^\},?[ \t\r]*\n\{[ \t\r]*$", re.MULTILINE)  # no JSO
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for JSON with a log history, and for a JSON list of rows (or dict of lists) that name a loss or a norm."""
+    """Whether it is JSON with a log history, or a list of rows (or dict of lists) that name a loss or a norm."""
     text = decoded_head(head).decode("utf-8", errors="replace").lstrip()
     if text[:1] not in ("{", "["):
         return False
@@ -78,16 +78,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         raise EmptyLogError(
             f"{path}: no log history in this JSON", "A trainer_state.json has a list `log_history` of rows."
         )
-    return (
-        Reading(
-            "trainer-state",
-            path,
-            series,
-            skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
-            skipped_count=len(skipped),
-            settings=_settings(document),
-        ),
-    )
+    return (Reading("trainer-state", path, series, settings=_settings(document)).with_skipped(skipped),)
 
 
 def _columns(text: str, document: Any | None, skipped: list[Skipped]) -> dict[str, Column]:
@@ -111,13 +102,8 @@ def _from_rows(rows: Iterable[Any]) -> dict[str, Column]:
     for position, row in enumerate(rows):
         # The last row of a history sums the run up: its train_loss is the mean of all steps.
         if isinstance(row, Mapping) and "train_runtime" not in row:
-            add_row(columns, row, _step(row), position + 1)
+            add_row(columns, row, step_or_epoch(row, floats=True), position + 1)
     return columns
-
-
-def _step(row: Mapping[str, Any]) -> int | None:
-    step = step_of(row)
-    return whole(row.get("epoch")) if step is None else step
 
 
 def _from_lists(document: Any) -> dict[str, Column]:

@@ -29,7 +29,7 @@ from gradtrend.ingest.reading.rows import (
 # Below this the fixed costs outweigh the rows'.
 LEAST_BYTES = 16 * 1024
 # Enough lines to know the columns of most logs; looking through a whole chunk for them takes longer than reading it.
-SAMPLE_BYTES = 8 * 1024
+_SAMPLE_BYTES = 8 * 1024
 # After so many refusals in a row the log is of a kind that has to be read row by row: trying costs half as much again.
 MOST_REFUSALS = 3
 # JSON has no NaN; the parser is given these numbers instead.
@@ -101,7 +101,7 @@ class ChunkReader:
 
     def _parsed(self, text: bytes, rows: int, keys: int) -> pl.DataFrame:
         """The chunk as a table, by the columns known so far, else with those of its first lines, else with its own."""
-        for sample in (b"", text[: text.find(b"\n", SAMPLE_BYTES) + 1], text):
+        for sample in (b"", text[: text.find(b"\n", _SAMPLE_BYTES) + 1], text):
             if sample:
                 self._learn(sample)
             elif not self._schema:
@@ -195,7 +195,7 @@ def _check_texts(table: pl.DataFrame, whole: bool) -> None:
 
 
 def _step(table: pl.DataFrame) -> pl.Expr:
-    """The first counter of each row that is a whole number, as `rows.step_of` has it; then the epoch if an integer."""
+    """The first counter of each row that is a whole number, then the epoch, as `rows.step_or_epoch` has them."""
     steps = []
     for key in _number_columns(table, _COUNTERS):
         counter = pl.col(key)

@@ -13,11 +13,11 @@ import polars as pl
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name, whole_lines
 from gradtrend.ingest.formats.jsonl.chunks import ChunkReader
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, points_of, settled
 from gradtrend.ingest.reading.names import name_metric
-from gradtrend.ingest.reading.numbers import number, whole
-from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, step_of
+from gradtrend.ingest.reading.numbers import number
+from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, step_of, step_or_epoch
 from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
 
@@ -34,7 +34,7 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for a file whose first full line is a JSON object of metrics, or that is named metrics.jsonl."""
+    """Whether the first full line is a JSON object of metrics, or the file is named metrics.jsonl."""
     named = _NAME.match(plain_name(path))
     lines = [line for line in decoded_head(head).splitlines() if line.strip()][:20]
     rows = [row for row in map(_row, lines) if row is not None]
@@ -81,8 +81,7 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
     if not rows:
         raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
     series = settled({metric: pl.concat(frames) for metric, frames in parts.items()})
-    skipped = (*bad, *lost)
-    return Reading("jsonl", path, series, skipped=skipped[:MAX_SKIPPED_KEPT], skipped_count=len(skipped))
+    return Reading("jsonl", path, series).with_skipped((*bad, *lost))
 
 
 def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl.DataFrame] | None:
@@ -99,12 +98,5 @@ def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl
             bad.append(Skipped("truncated" if cut else "not a JSON object", line=line))
             continue
         rows += 1
-        add_row(columns, row, _step(row), line)
+        add_row(columns, row, step_or_epoch(row), line)
     return points_of(columns) if rows else None
-
-
-def _step(row: dict[str, Any]) -> int | None:
-    step = step_of(row)
-    if step is None and "epoch" in row and isinstance(row["epoch"], int):
-        return whole(row["epoch"])
-    return step

@@ -9,9 +9,8 @@ from gradtrend.ingest.reading import SQLITE_MAGIC, Adapter, Reading, ReadOptions
 
 
 def _claims(path: Path, head: bytes) -> bool:
-    if not (
-        head.startswith(SQLITE_MAGIC) or "mlflow" in path.name or path.as_posix().startswith("http") or path.is_dir()
-    ):
+    is_file_of_it = head.startswith(SQLITE_MAGIC) or "mlflow" in path.name
+    if not is_file_of_it and not path.as_posix().startswith("http") and not path.is_dir():
         return False
     from gradtrend.ingest.formats.mlflow.reader import claims
 

@@ -20,64 +20,66 @@ from gradtrend.ingest.reading.numbers import INT64_LIMIT
 from gradtrend.ingest.reading.stored_runs import StoredRun, choose_run
 from gradtrend.model.runlog import Note, Skipped
 
-META = "meta.yaml"
-MAX_TEXT_BYTES = 1 << 20  # of a tag or parameter
-MAX_ENTRIES_LOOKED_AT = 50  # a store's folders are experiments; a data set's thousands are not worth a look
+_META = "meta.yaml"
+_MAX_TEXT_BYTES = 1 << 20  # of a tag or parameter
+_MAX_ENTRIES_LOOKED_AT = 50  # a store's folders are experiments; a data set's thousands are not worth a look
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Say whether a folder is a run, an experiment or a store of MLflow."""
+    """Whether a folder is a run, an experiment or a store of MLflow."""
     if not path.is_dir():
         return False
-    if is_run(path):
+    if _is_run(path):
         return True
-    if (path / META).is_file():
+    if (path / _META).is_file():
         return "experiment_id" in read_meta(path)
     try:
         with os.scandir(path) as entries:
-            folders = [entry for entry, _ in zip(entries, range(MAX_ENTRIES_LOOKED_AT), strict=False) if entry.is_dir()]
+            folders = [
+                entry for entry, _ in zip(entries, range(_MAX_ENTRIES_LOOKED_AT), strict=False) if entry.is_dir()
+            ]
     except OSError:
         return False
     return any("artifact_location" in read_meta(Path(entry.path)) for entry in folders)
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Read one run; raises InputError where there is none, or none as asked for."""
+    """One run. Raises InputError where there is none, or none as asked for."""
     notes: tuple[Note, ...] = ()
-    runs = [stored_run(folder) for folder in run_folders(path)]
-    if is_run(path) and options.run_id is None:  # a run given outright, even a deleted or an empty one
+    runs = [_stored_run(folder) for folder in _run_folders(path)]
+    if _is_run(path) and options.run_id is None:  # a run given outright, even a deleted or an empty one
         run = runs[0]
     else:
         run, notes = choose_run(runs, options.run_id, str(path))
     skipped: list[Skipped] = []
-    series = read_points(Path(run.place), skipped)
+    series = _read_points(Path(run.place), skipped)
     if not series:
         raise InputError(f"run {run} in {path} holds no readable metric", "Check its metrics/ folder.")
-    return (reading_of(path, run, series, read_params(Path(run.place)), notes, skipped),)
+    return (reading_of(path, run, series, _read_params(Path(run.place)), notes, skipped),)
 
 
-def is_run(folder: Path) -> bool:
-    """Say whether a folder is one run: its meta.yaml names one, or MLflow's own tags lie beside its metrics."""
+def _is_run(folder: Path) -> bool:
+    """Whether a folder is one run: its meta.yaml names one, or MLflow's own tags lie beside its metrics."""
     if not (folder / "metrics").is_dir():
         return False
     meta = read_meta(folder)
     return "run_id" in meta or "run_uuid" in meta or any((folder / "tags").glob("mlflow.*"))
 
 
-def run_folders(path: Path) -> Iterator[Path]:
-    """Yield the run folders at a path: itself, or those of an experiment, or those of each experiment of a store."""
-    if is_run(path):
+def _run_folders(path: Path) -> Iterator[Path]:
+    """The run folders at a path: itself, or those of an experiment, or those of each experiment of a store."""
+    if _is_run(path):
         yield path
         return
-    for child in folders_in(path):
-        if is_run(child):
+    for child in _folders_in(path):
+        if _is_run(child):
             yield child
         else:
-            yield from (grandchild for grandchild in folders_in(child) if is_run(grandchild))
+            yield from (grandchild for grandchild in _folders_in(child) if _is_run(grandchild))
 
 
-def folders_in(path: Path) -> list[Path]:
-    """Return the folders in a folder, by name. `.trash` holds deleted experiments."""
+def _folders_in(path: Path) -> list[Path]:
+    """The folders in a folder, by name. `.trash` holds deleted experiments."""
     try:
         return sorted(child for child in path.iterdir() if child.is_dir() and child.name != ".trash")
     except OSError as error:
@@ -85,8 +87,8 @@ def folders_in(path: Path) -> list[Path]:
 
 
 def read_meta(folder: Path) -> dict[str, Any]:
-    """Return the meta.yaml of a folder, empty where it is missing or broken."""
-    path = folder / META
+    """The meta.yaml of a folder, empty where it is missing or broken."""
+    path = folder / _META
     if not path.is_file():  # as in most folders that are asked
         return {}
     from gradtrend.ingest.files.yaml import read_yaml
@@ -104,32 +106,32 @@ def _text(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int | float) and value else None
 
 
-def stored_run(folder: Path) -> StoredRun:
-    """Return what a run folder says about its run."""
+def _stored_run(folder: Path) -> StoredRun:
+    """What a run folder says about its run."""
     meta = read_meta(folder)
-    name = meta.get("run_name") or meta.get("name") or read_text(folder / "tags" / "mlflow.runName")
+    name = meta.get("run_name") or meta.get("name") or _read_text(folder / "tags" / "mlflow.runName")
     started = meta.get("start_time")
     return StoredRun(
         id=_text(meta.get("run_id") or meta.get("run_uuid")) or folder.name,
         name=_text(name),
         started=started / 1000 if isinstance(started, int | float) and abs(started) < _LATEST else None,
-        has_metrics=any(metric_files(folder)),
+        has_metrics=any(_metric_files(folder)),
         deleted=meta.get("lifecycle_stage") == "deleted",
         place=str(folder),
     )
 
 
-def metric_files(run: Path) -> Iterator[Path]:
-    """Yield the metric files of a run; a metric named `a/b` lies in a sub-folder `a`."""
+def _metric_files(run: Path) -> Iterator[Path]:
+    """The metric files of a run; a metric named `a/b` lies in a sub-folder `a`."""
     for folder, names, files in os.walk(run / "metrics"):
         names.sort()
         yield from (Path(folder) / file for file in sorted(files))
 
 
-def read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
-    """Return all points of each metric of a run; lines that are none are added to `skipped`."""
+def _read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
+    """All points of each metric of a run; lines that are none are added to `skipped`."""
     series: dict[str, pl.DataFrame] = {}
-    for path in metric_files(run):
+    for path in _metric_files(run):
         metric = path.relative_to(run / "metrics").as_posix()
         try:
             content = read_regular(path)
@@ -142,7 +144,7 @@ def read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
 
 
 def plain_points(content: bytes) -> pl.DataFrame | None:
-    """Return the points of a file all lines of which are `timestamp value step`, None for any other.
+    """The points of a file all lines of which are `timestamp value step`, None for any other.
 
     polars reads numbers as Python does and refuses what is none, in a tenth of the time.
     """
@@ -160,43 +162,45 @@ def plain_points(content: bytes) -> pl.DataFrame | None:
 
 
 def read_lines(metric: str, content: bytes, skipped: list[Skipped]) -> dict[str, Column]:
-    """Return the points of one file, read line by line."""
+    """The points of one file, read line by line."""
     columns: dict[str, Column] = {}
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        if line.strip() and not add_line(columns, metric, line):
+        if not line.strip():
+            continue
+        point = _point(line)
+        if point is None:
             skipped.append(Skipped(f"metric {metric}: not 'timestamp value step'", line=number))
+        else:
+            add_point(columns, metric, *point)
     return columns
 
 
-def add_line(columns: dict[str, Column], metric: str, line: str) -> bool:
-    """Add one line `timestamp value [step [dataset ...]]`; False where it is none."""
+def _point(line: str) -> tuple[int | None, float, int] | None:
+    """Step, value and time of a line `timestamp value [step [dataset ...]]`; None where it is none."""
     parts = line.split()
     try:
         time, value = int(parts[0]), float(parts[1])
         step = int(parts[2]) if len(parts) > 2 else None
     except (ValueError, IndexError):
-        return False
-    if abs(step or 0) >= INT64_LIMIT or abs(time) >= INT64_LIMIT:
-        return False
-    add_point(columns, metric, step, value, time)
-    return True
+        return None
+    return (step, value, time) if max(abs(step or 0), abs(time)) < INT64_LIMIT else None
 
 
-def read_params(run: Path) -> dict[str, str]:
-    """Return the parameters of a run; those that cannot be read are left out."""
+def _read_params(run: Path) -> dict[str, str]:
+    """The parameters of a run; those that cannot be read are left out."""
     params: dict[str, str] = {}
     for folder, _, files in os.walk(run / "params"):
         for file in files:
             path = Path(folder) / file
-            text = read_text(path)
+            text = _read_text(path)
             if text is not None:
                 params[path.relative_to(run / "params").as_posix()] = text
     return params
 
 
-def read_text(path: Path) -> str | None:
-    """Return the text of a small file, None where it cannot be read."""
+def _read_text(path: Path) -> str | None:
+    """The text of a small file, None where it cannot be read."""
     try:
-        return read_regular(path, MAX_TEXT_BYTES).decode("utf-8", "replace").strip()
+        return read_regular(path, _MAX_TEXT_BYTES).decode("utf-8", "replace").strip()
     except OSError:
         return None

@@ -12,12 +12,12 @@ from gradtrend.ingest.reading import Reading, ReadOptions
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Say whether a path is an MLflow store of any form."""
+    """Whether a path is an MLflow store of any form."""
     return any(form.claims(path, head) for form in (mlflow_server, mlflow_files, mlflow_sqlite))
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Read one run of the store; raises InputError as its form does."""
+    """One run of the store. Raises InputError as its form does."""
     if mlflow_server.claims(path, b""):
         return mlflow_server.read(path, options)
     return mlflow_files.read(path, options) if path.is_dir() else mlflow_sqlite.read(path, options)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading
+from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.columns import Column
 from gradtrend.ingest.reading.stored_runs import StoredRun
 from gradtrend.ingest.settings.names import settings_from
@@ -17,19 +17,19 @@ from gradtrend.model.runlog import Note, Skipped
 SQL_INFINITY = 1.797e308  # the largest double, which MLflow's SQL stores keep for infinity, is 1.7976931e308
 
 
-def restored(value: float) -> float:
-    """Return a value with MLflow's stand-in for infinity turned back."""
+def _restored(value: float) -> float:
+    """A value with MLflow's stand-in for infinity turned back."""
     return math.copysign(math.inf, value) if abs(value) >= SQL_INFINITY else value
 
 
 def add_point(columns: dict[str, Column], metric: str, step: int | None, value: float, time: int | None) -> None:
     """Append one stored value of a metric; `time` in milliseconds since the epoch."""
     seconds = None if time is None else time / 1000
-    columns.setdefault(metric, Column()).add(step, restored(value), seconds, None)
+    columns.setdefault(metric, Column()).add(step, _restored(value), seconds, None)
 
 
-def in_time_order(points: pl.DataFrame) -> pl.DataFrame:
-    """Return a metric's points in time order, equal times in the order logged.
+def _in_time_order(points: pl.DataFrame) -> pl.DataFrame:
+    """A metric's points in time order, equal times in the order logged.
 
     MLflow gives step 0 to every value that is logged without a step, so a metric with several values all at step 0 has
     no steps.
@@ -47,14 +47,12 @@ def reading_of(
     notes: tuple[Note, ...],
     skipped: Sequence[Skipped] = (),
 ) -> Reading:
-    """Return the Reading of one run, from its points in the order they were stored."""
+    """The Reading of one run, from its points in the order they were stored."""
     return Reading(
         format="mlflow",
         path=path,
-        series={metric: in_time_order(points) for metric, points in series.items()},
+        series={metric: _in_time_order(points) for metric, points in series.items()},
         started=run.started,
-        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
-        skipped_count=len(skipped),
         notes=notes,
         settings=settings_from(params),
-    )
+    ).with_skipped(skipped)

@@ -16,10 +16,10 @@ from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, points_of
 from gradtrend.ingest.reading.stored_runs import StoredRun, choose_run
 
-MAX_RUNS_SEARCHED = 2000  # the newest; an older one is found by its full id
-PAGE = 1000  # the most that servers give at once
+_MAX_RUNS_SEARCHED = 2000  # the newest; an older one is found by its full id
+_PAGE = 1000  # the most that servers give at once
 # The client's own defaults (120 s, 7 tries with growing pauses) make a mistyped address cost minutes.
-CLIENT_SETTINGS = {
+_CLIENT_SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "15",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
@@ -32,16 +32,16 @@ _FULL_ID = re.compile(r"^[0-9a-f]{32}$")
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Say whether a path is the address of a server; `Path` turns `//` into `/`."""
+    """Whether a path is the address of a server; `Path` turns `//` into `/`."""
     return _ADDRESS.match(path.as_posix()) is not None
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Read one run; raises InputError where the server does not answer or has no such run, MissingPackageError
-    without the mlflow package.
+    """One run. Raises InputError where the server does not answer or has no such run, MissingPackageError without the
+    mlflow package.
     """
     address = _ADDRESS.sub(r"\1://\2", path.as_posix())
-    with client_settings():
+    with _client_settings():
         try:
             from google.protobuf.json_format import ParseError
             from mlflow import MlflowClient
@@ -52,18 +52,18 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             ) from error
         try:
             client = MlflowClient(tracking_uri=address)
-            run, notes = choose_run(stored_runs(client, options.run_id), options.run_id, address)
+            run, notes = choose_run(_stored_runs(client, options.run_id), options.run_id, address)
             data = client.get_run(run.id).data
-            series = points_of(read_points(client, run.id, sorted(data.metrics)))
+            series = points_of(_read_points(client, run.id, sorted(data.metrics)))
         except (MlflowException, ParseError, *_ODD_ANSWER) as error:
             raise InputError(f"cannot read from {address}: {reason(error)}", "Is this the server's address?") from error
     return (reading_of(path, run, series, data.params, notes),)
 
 
 @contextmanager
-def client_settings() -> Iterator[None]:
-    """Set the client's time-outs, where the user has not, and put everything back."""
-    added = {name: value for name, value in CLIENT_SETTINGS.items() if name not in os.environ}
+def _client_settings() -> Iterator[None]:
+    """The client's time-outs set where the user has not, and everything put back at the end."""
+    added = {name: value for name, value in _CLIENT_SETTINGS.items() if name not in os.environ}
     os.environ.update(added)
     try:
         yield
@@ -72,36 +72,36 @@ def client_settings() -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-def stored_runs(client: Any, wanted: str | None) -> list[StoredRun]:
-    """Return the wanted run where its full id is given, else the newest runs of all experiments."""
+def _stored_runs(client: Any, wanted: str | None) -> list[StoredRun]:
+    """The wanted run where its full id is given, else the newest runs of all experiments."""
     if wanted and _FULL_ID.match(wanted):
         from mlflow.exceptions import MlflowException
 
         try:
-            return [stored_run(client.get_run(wanted))]
+            return [_stored_run(client.get_run(wanted))]
         except MlflowException as error:
             if error.error_code != "RESOURCE_DOES_NOT_EXIST":
                 raise
-    experiments = [experiment.experiment_id for experiment in pages(client.search_experiments)]
+    experiments = [experiment.experiment_id for experiment in _pages(client.search_experiments)]
     if not experiments:
         return []
-    found = pages(client.search_runs, experiment_ids=experiments, order_by=["attributes.start_time DESC"])
-    return [stored_run(run) for run, _ in zip(found, range(MAX_RUNS_SEARCHED), strict=False)]
+    found = _pages(client.search_runs, experiment_ids=experiments, order_by=["attributes.start_time DESC"])
+    return [_stored_run(run) for run, _ in zip(found, range(_MAX_RUNS_SEARCHED), strict=False)]
 
 
-def pages(search: Any, **options: Any) -> Iterator[Any]:
-    """Yield all results of a paged search."""
+def _pages(search: Any, **options: Any) -> Iterator[Any]:
+    """All results of a paged search."""
     token = None
     while True:
-        page = search(max_results=PAGE, page_token=token, **options)
+        page = search(max_results=_PAGE, page_token=token, **options)
         yield from page
         token = page.token
         if not token:
             return
 
 
-def stored_run(run: Any) -> StoredRun:
-    """Return what the client says about a run."""
+def _stored_run(run: Any) -> StoredRun:
+    """What the client says about a run."""
     return StoredRun(
         id=run.info.run_id,
         name=run.info.run_name or None,
@@ -111,8 +111,8 @@ def stored_run(run: Any) -> StoredRun:
     )
 
 
-def read_points(client: Any, run: str, metrics: Sequence[str]) -> dict[str, Column]:
-    """Return every point of every metric; the server keeps no order within one millisecond."""
+def _read_points(client: Any, run: str, metrics: Sequence[str]) -> dict[str, Column]:
+    """Every point of every metric; the server keeps no order within one millisecond."""
     columns: dict[str, Column] = {}
     for name in metrics:
         for metric in client.get_metric_history(run, name):
@@ -122,7 +122,7 @@ def read_points(client: Any, run: str, metrics: Sequence[str]) -> dict[str, Colu
 
 
 def reason(error: Exception) -> str:
-    """Return the heart of a client error: its messages nest connection errors many lines deep."""
+    """The heart of a client error: its messages nest connection errors many lines deep."""
     text = str(error)
     if "Max retries exceeded" in text or "Connection" in text or "timed out" in text:
         return "no answer"

@@ -18,7 +18,7 @@ from gradtrend.model.runlog import Skipped
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Say whether a file is a database with MLflow's tables, or, where it is damaged, is named like one."""
+    """Whether a file is a database with MLflow's tables, or, where it is damaged, is named like one."""
     if path.is_dir():
         return False
     named = path.suffix in (".db", ".sqlite", ".sqlite3") and "mlflow" in path.name
@@ -32,14 +32,14 @@ def claims(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Read one run; raises InputError where the store is corrupt, locked, or holds no such run."""
+    """One run. Raises InputError where the store is corrupt, locked, or holds no such run."""
     try:
         with connection_to(path) as connection:
-            runs = stored_runs(connection)
+            runs = _stored_runs(connection)
             run, notes = choose_run(runs, options.run_id, str(path))
             skipped: list[Skipped] = []
-            series = points_of(read_points(connection, run.id, skipped))
-            return (reading_of(path, run, series, read_params(connection, run.id), notes, skipped),)
+            series = points_of(_read_points(connection, run.id, skipped))
+            return (reading_of(path, run, series, _read_params(connection, run.id), notes, skipped),)
     except DAMAGE as error:
         if "locked" in str(error):
             raise InputError(
@@ -51,44 +51,44 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         ) from error
 
 
-def selected(connection: sqlite3.Connection, table: str, wanted: Sequence[str]) -> str:
-    """Return the SELECT for columns of a table, NULL for those that this schema does not have."""
+def _selected(connection: sqlite3.Connection, table: str, wanted: Sequence[str]) -> str:
+    """The SELECT for columns of a table, NULL for those that this schema does not have."""
     present = columns_of(connection, table)
     return "SELECT " + ", ".join(name if name in present else "NULL" for name in wanted) + f" FROM {table}"
 
 
-def stored_runs(connection: sqlite3.Connection) -> list[StoredRun]:
-    """Return all runs of the store."""
+def _stored_runs(connection: sqlite3.Connection) -> list[StoredRun]:
+    """All runs of the store."""
     names: dict[str, str] = {}
     if "tags" in table_names(connection):
         names = dict(connection.execute("SELECT run_uuid, value FROM tags WHERE key = 'mlflow.runName'"))
-    query = selected(connection, "runs", ("run_uuid", "name", "start_time", "lifecycle_stage"))
+    query = _selected(connection, "runs", ("run_uuid", "name", "start_time", "lifecycle_stage"))
     return [
         StoredRun(
             id=str(run),
             name=name or names.get(run),
             started=started / 1000 if isinstance(started, int | float) else None,
-            has_metrics=has_metrics(connection, run),
+            has_metrics=_has_metrics(connection, run),
             deleted=stage == "deleted",
         )
         for run, name, started, stage in connection.execute(query).fetchall()
     ]
 
 
-def has_metrics(connection: sqlite3.Connection, run: str) -> bool:
-    """Say whether a run logged anything, without reading through the table."""
+def _has_metrics(connection: sqlite3.Connection, run: str) -> bool:
+    """Whether a run logged anything, without reading through the table."""
     (found,) = connection.execute("SELECT EXISTS (SELECT 1 FROM metrics WHERE run_uuid = ?)", (run,)).fetchone()
     return bool(found)
 
 
-def read_points(connection: sqlite3.Connection, run: str, skipped: list[Skipped]) -> dict[str, Column]:
-    """Return all points of a run in the order inserted; a damaged page ends them, which is added to `skipped`."""
+def _read_points(connection: sqlite3.Connection, run: str, skipped: list[Skipped]) -> dict[str, Column]:
+    """All points of a run in the order inserted; a damaged page ends them, which is added to `skipped`."""
     columns: dict[str, Column] = {}
-    query = selected(connection, "metrics", ("key", "value", "timestamp", "step", "is_nan"))
+    query = _selected(connection, "metrics", ("key", "value", "timestamp", "step", "is_nan"))
     try:
         for key, value, time, step, is_nan in connection.execute(f"{query} WHERE run_uuid = ? ORDER BY rowid", (run,)):
             number = math.nan if is_nan else value
-            if not isinstance(number, int | float) or not fits(step) or not fits(time):
+            if not isinstance(number, int | float) or not _fits(step) or not _fits(time):
                 skipped.append(Skipped(f"metric {key}: value {value!r} at step {step!r} is no number"))
                 continue
             add_point(columns, str(key), step, float(number), time)
@@ -100,13 +100,13 @@ def read_points(connection: sqlite3.Connection, run: str, skipped: list[Skipped]
     return columns
 
 
-def fits(number: object) -> bool:
-    """Say whether a stored step or time is usable: sqlite keeps anything in any column."""
+def _fits(number: object) -> bool:
+    """Whether a stored step or time is usable: sqlite keeps anything in any column."""
     return number is None or (isinstance(number, int) and abs(number) < INT64_LIMIT)
 
 
-def read_params(connection: sqlite3.Connection, run: str) -> dict[str, str]:
-    """Return the parameters of a run; empty where they cannot be read, the metrics still can be judged."""
+def _read_params(connection: sqlite3.Connection, run: str) -> dict[str, str]:
+    """The parameters of a run; empty where they cannot be read, the metrics still can be judged."""
     if "params" not in table_names(connection):
         return {}
     try:

@@ -10,7 +10,7 @@ from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
 
 
 def _claims(path: Path, head: bytes) -> bool:
-    if not (mentions(head, b'"iter"')):
+    if not mentions(head, b'"iter"'):
         return False
     from gradtrend.ingest.formats.mmengine.reader import claims
 

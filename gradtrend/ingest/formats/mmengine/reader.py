@@ -16,7 +16,7 @@ import numpy as np
 
 from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.files.streams import decoded_head, open_log, whole_lines
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.counters import UNKNOWN, Ints, whole_run_steps
 from gradtrend.ingest.reading.numbers import whole
@@ -29,11 +29,12 @@ _ROW = re.compile(
 )
 _LENGTH = re.compile(rb"Epoch ?\[\d+\]\[ *\d+/(\d+)\]")
 _TEXT_BYTES = 4 * 1024 * 1024  # the first epoch's lines stand within these
+_DIGITS = 5  # rounded to five decimals
 _NOT_LOGGED = ("mode", "epoch", "iter", "step", "time", "data_time", "memory", "eta")
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for JSON lines with the keys `mode` or `data_time` beside `iter`."""
+    """Whether it is JSON lines with the keys `mode` or `data_time` beside `iter`."""
     text = decoded_head(head)
     return text.lstrip()[:1] == b"{" and any(_ROW.match(line) for line in text.splitlines()[:20])
 
@@ -50,17 +51,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     for (number, row), step in zip(rows, _steps([row for _, row in rows], _length_beside(path)), strict=True):
         values = {key: value for key, value in row.items() if key not in _NOT_LOGGED}
         add_row(columns, values, None if step == UNKNOWN else int(step), number)
-    return (
-        Reading(
-            "mmengine",
-            path,
-            series_of(columns),
-            digits=5,  # rounded to five decimals
-            skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
-            skipped_count=len(skipped),
-            settings=Settings(framework="mmengine"),
-        ),
-    )
+    settings = Settings(framework="mmengine")
+    return (Reading("mmengine", path, series_of(columns), _DIGITS, settings=settings).with_skipped(skipped),)
 
 
 def _rows(path: Path, skipped: list[Skipped]) -> Iterator[tuple[int, dict[str, Any]]]:

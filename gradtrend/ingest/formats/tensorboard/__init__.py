@@ -12,7 +12,7 @@ VERSION_RECORD = b"brain.Event:"  # the first record of every event file names i
 
 
 def _claims(path: Path, head: bytes) -> bool:
-    if not (VERSION_RECORD in head or NAME_PART in path.name):
+    if VERSION_RECORD not in head and NAME_PART not in path.name:
         return False
     from gradtrend.ingest.formats.tensorboard.reader import claims
 

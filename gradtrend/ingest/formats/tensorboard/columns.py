@@ -16,8 +16,8 @@ from gradtrend.ingest.formats.tensorboard.layout import Layout, Slot, layout_of
 from gradtrend.ingest.formats.tensorboard.records import HEADER_BYTES, Bytes, Offsets, Records, unaligned
 from gradtrend.model.runlog import Skipped
 
-MIN_EVENT_BYTES = 9  # an event with a scalar has at least a summary, a value and four bytes of number
-HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, bits well mixed (2**64 / golden ratio)
+_MIN_EVENT_BYTES = 9  # an event with a scalar has at least a summary, a value and four bytes of number
+_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, bits well mixed (2**64 / golden ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,66 +36,66 @@ class EventDecoder:
     """Decodes the records of one file; `broken` gathers records that are no events."""
 
     def __init__(self, data: Bytes, records: Records) -> None:
-        self.data = data
-        self.starts = records.starts
-        self.lengths = records.lengths
+        self._data = data
+        self._starts = records.starts
+        self._lengths = records.lengths
         self.broken: list[Skipped] = []
-        self.views = {dtype: unaligned(data, dtype) for dtype in ("<u1", "<u4", "<u8", "<f4", "<f8")}
+        self._views = {dtype: unaligned(data, dtype) for dtype in ("<u1", "<u4", "<u8", "<f4", "<f8")}
 
     def columns(self) -> Iterator[Column]:
-        """Yield every scalar of the file, in no particular order."""
-        order = np.argsort(self.lengths, kind="stable")
-        edges = np.flatnonzero(np.diff(self.lengths[order])) + 1
+        """Every scalar of the file, in no particular order."""
+        order = np.argsort(self._lengths, kind="stable")
+        edges = np.flatnonzero(np.diff(self._lengths[order])) + 1
         for rows in np.split(order, edges):
-            if rows.size and self.lengths[rows[0]] >= MIN_EVENT_BYTES:
-                first = self.parse(int(rows[0]))
-                yield from self.decode(rows[1:] if first is None else rows, first)
+            if rows.size and self._lengths[rows[0]] >= _MIN_EVENT_BYTES:
+                first = self._parse(int(rows[0]))
+                yield from self._decode(rows[1:] if first is None else rows, first)
 
-    def parse(self, record: int) -> Layout | None:
-        """Return the layout of a record, None (and a note in `broken`) where it is no event."""
-        start = int(self.starts[record])
+    def _parse(self, record: int) -> Layout | None:
+        """The layout of a record, None (and a note in `broken`) where it is no event."""
+        start = int(self._starts[record])
         try:
-            return layout_of(self.data[start : start + int(self.lengths[record])])
+            return layout_of(self._data[start : start + int(self._lengths[record])])
         except ValueError:
-            self.broken.append(self.not_an_event(record))
+            self.broken.append(self._not_an_event(record))
             return None
 
-    def not_an_event(self, record: int) -> Skipped:
-        """Return the note for a record whose frame is sound and whose content is no event."""
-        return Skipped("record is not an event", offset=int(self.starts[record]) - HEADER_BYTES)
+    def _not_an_event(self, record: int) -> Skipped:
+        """The note for a record whose frame is sound and whose content is no event."""
+        return Skipped("record is not an event", offset=int(self._starts[record]) - HEADER_BYTES)
 
-    def decode(self, rows: Offsets, like: Layout | None) -> Iterator[Column]:
-        """Decode records of equal length; those that turn out to be laid out unlike `like` follow in later rounds."""
+    def _decode(self, rows: Offsets, like: Layout | None) -> Iterator[Column]:
+        """The columns of records of equal length; those that turn out to be laid out unlike `like` come last."""
         waiting = [(rows, like)]
         while waiting:
             rows, like = waiting.pop()
             if not rows.size:
                 continue
             others: dict[tuple[object, ...], tuple[list[Offsets], Layout]] = {}
-            for group in self.groups(rows, like or Layout()):
-                layout = like if like is not None and group[0] == rows[0] else self.parse(int(group[0]))
+            for group in self._groups(rows, like or Layout()):
+                layout = like if like is not None and group[0] == rows[0] else self._parse(int(group[0]))
                 if layout is None and like is None:  # the whole group is the same bytes
-                    self.broken += [self.not_an_event(int(record)) for record in group[1:]]
+                    self.broken += [self._not_an_event(int(record)) for record in group[1:]]
                 elif layout is None:
                     waiting.append((group[1:], None))
                 elif like is not None and layout.shape == like.shape:
-                    yield from self.read(group, layout)
+                    yield from self._read(group, layout)
                 else:
                     others.setdefault(layout.shape, ([], layout))[0].append(group)
             waiting += [(np.concatenate(parts), layout) for parts, layout in others.values()]
 
-    def groups(self, rows: Offsets, layout: Layout) -> Iterator[Offsets]:
-        """Split records of equal length by the bytes that `layout` does not take for data."""
+    def _groups(self, rows: Offsets, layout: Layout) -> Iterator[Offsets]:
+        """Records of equal length by the bytes that `layout` does not take for data."""
         if rows.size == 1:
             yield rows
             return
-        words = self.views["<u8"]
-        spots = fixed_words(layout, int(self.lengths[rows[0]]))
-        at = self.starts[rows]
+        words = self._views["<u8"]
+        spots = _fixed_words(layout, int(self._lengths[rows[0]]))
+        at = self._starts[rows]
         fixed = [words[at + offset] & mask for offset, mask in spots]
         key = np.zeros(rows.size, np.uint64)
         for word in fixed:
-            key = key * HASH_FACTOR + word
+            key = key * _HASH_FACTOR + word
         _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
         equal = np.ones(rows.size, np.bool_)
         for word in fixed:  # a hash may collide
@@ -106,38 +106,38 @@ class EventDecoder:
         yield from (rows[part] for part in np.split(by_group, edges))
         yield from (rows[index : index + 1] for index in np.flatnonzero(~equal))
 
-    def read(self, rows: Offsets, layout: Layout) -> Iterator[Column]:
-        """Read the columns of records that share one layout and one set of tags."""
-        at = self.starts[rows]
-        time = np.zeros(rows.size) if layout.time_at is None else self.views["<f8"][at + layout.time_at]
-        step = self.read_varint(at, layout)
+    def _read(self, rows: Offsets, layout: Layout) -> Iterator[Column]:
+        """The columns of records that share one layout and one set of tags."""
+        at = self._starts[rows]
+        time = np.zeros(rows.size) if layout.time_at is None else self._views["<f8"][at + layout.time_at]
+        step = self._read_varint(at, layout)
         for position, slot in enumerate(layout.slots):
-            yield Column(slot, position, rows, time.astype(np.float64), step, self.read_slot(at, slot))
+            yield Column(slot, position, rows, time.astype(np.float64), step, self._read_slot(at, slot))
 
-    def read_varint(self, at: Offsets, layout: Layout) -> Offsets:
-        """Return the steps; two's complement in 64 bits, as the format has it."""
+    def _read_varint(self, at: Offsets, layout: Layout) -> Offsets:
+        """The steps; two's complement in 64 bits, as the format has it."""
         step = np.zeros(at.size, np.uint64)
         if layout.step_at is not None:
             for index in range(layout.step_width):
-                byte = self.views["<u1"][at + layout.step_at + index].astype(np.uint64)
+                byte = self._views["<u1"][at + layout.step_at + index].astype(np.uint64)
                 step |= (byte & np.uint64(0x7F)) << np.uint64(7 * index)
         return step.view(np.int64)
 
-    def read_slot(self, at: Offsets, slot: Slot) -> NDArray[np.float64]:
-        """Return the numbers of one slot."""
+    def _read_slot(self, at: Offsets, slot: Slot) -> NDArray[np.float64]:
+        """The numbers of one slot."""
         if slot.offset is None:
             return np.full(at.size, slot.constant)
         if slot.dtype == "bfloat16":
-            high = unaligned(self.data, "<u2")[at + slot.offset].astype(np.uint32) << np.uint32(16)
+            high = unaligned(self._data, "<u2")[at + slot.offset].astype(np.uint32) << np.uint32(16)
             return high.view(np.float32).astype(np.float64)
-        view = self.views.get(slot.dtype)
+        view = self._views.get(slot.dtype)
         if view is None:
-            view = unaligned(self.data, slot.dtype)
+            view = unaligned(self._data, slot.dtype)
         return view[at + slot.offset].astype(np.float64)
 
 
-def fixed_words(layout: Layout, length: int) -> list[tuple[int, np.uint64]]:
-    """Return (offset, mask) of the 8-byte words that must agree within a group of records of `length` bytes.
+def _fixed_words(layout: Layout, length: int) -> list[tuple[int, np.uint64]]:
+    """Offset and mask of the 8-byte words that must agree within a group of records of `length` bytes.
 
     Of a step only the continuation bits count: they say how many bytes it has.
     """

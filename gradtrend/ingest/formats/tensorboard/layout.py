@@ -7,14 +7,12 @@ of TensorFlow); images, histograms, graphs and text are stepped over by their le
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-VARINT, FIXED64, DELIMITED, FIXED32 = 0, 1, 2, 5  # wire types
-MAX_VARINT_BYTES = 10
+from gradtrend.ingest.files.protobuf import DELIMITED, FIXED32, FIXED64, VARINT, fields, varint
 
 # TensorFlow's DataType numbers -> (numpy dtype in tensor_content, number of the typed field, significant digits).
-TENSOR_TYPES: dict[int, tuple[str, int, int]] = {
+_TENSOR_TYPES: dict[int, tuple[str, int, int]] = {
     1: ("<f4", 5, 7),
     2: ("<f8", 6, 17),
     3: ("<i4", 7, 17),
@@ -64,41 +62,8 @@ class Layout:
         return (self.time_at, self.step_at, self.step_width, places, self.ignored)
 
 
-def varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return the unsigned number at `position` and the position behind it; raises ValueError where it is broken."""
-    value = 0
-    for index in range(MAX_VARINT_BYTES):
-        if position + index >= len(data):
-            break
-        byte = data[position + index]
-        value |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:
-            return value & 0xFFFFFFFFFFFFFFFF, position + index + 1
-    raise ValueError("broken number")
-
-
-def fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (field number, wire type, start, stop of the content) of a message; raises ValueError where broken."""
-    while position < end:
-        key, position = varint(data, position)
-        wire = key & 7
-        if wire == VARINT:
-            stop = varint(data, position)[1]
-        elif wire == DELIMITED:
-            length, position = varint(data, position)
-            stop = position + length
-        elif wire in (FIXED64, FIXED32):
-            stop = position + (8 if wire == FIXED64 else 4)
-        else:
-            raise ValueError("unknown wire type")
-        if stop > end:
-            raise ValueError("field longer than its message")
-        yield key >> 3, wire, position, stop
-        position = stop
-
-
 def layout_of(data: bytes) -> Layout:
-    """Return the layout of one serialized Event; raises ValueError where it is not one."""
+    """The layout of one serialized Event. Raises ValueError where it is not one."""
     time_at = step_at = None
     step_width = 0
     slots: list[Slot] = []
@@ -111,7 +76,7 @@ def layout_of(data: bytes) -> Layout:
         elif number == 5 and wire == DELIMITED:
             for value_number, value_wire, value_start, value_stop in fields(data, start, stop):
                 if value_number == 1 and value_wire == DELIMITED:
-                    slots += value_slots(data, value_start, value_stop, ignored)
+                    slots += _value_slots(data, value_start, value_stop, ignored)
                 else:
                     ignored.append((value_start, value_stop))
         else:
@@ -119,8 +84,8 @@ def layout_of(data: bytes) -> Layout:
     return Layout(time_at, step_at, step_width, tuple(slots), tuple(ignored))
 
 
-def value_slots(data: bytes, start: int, stop: int, ignored: list[tuple[int, int]]) -> list[Slot]:
-    """Return the scalar of a Summary.Value as a list of one, or none; what is no scalar is added to `ignored`."""
+def _value_slots(data: bytes, start: int, stop: int, ignored: list[tuple[int, int]]) -> list[Slot]:
+    """The scalar of a Summary.Value as a list of one, or none; what is no scalar is added to `ignored`."""
     tag, plugin, simple_at = "", None, None
     tensor: tuple[int, int] | None = None
     for number, wire, begin, end in fields(data, start, stop):
@@ -131,22 +96,22 @@ def value_slots(data: bytes, start: int, stop: int, ignored: list[tuple[int, int
         elif number == 8 and wire == DELIMITED:
             tensor = (begin, end)
         elif number == 9 and wire == DELIMITED:
-            plugin = plugin_name(data, begin, end)
+            plugin = _plugin_name(data, begin, end)
         else:
             ignored.append((begin, end))
     if simple_at is not None:
         return [Slot(tag, "<f4", 7, simple_at, plugin=plugin)]
     if tensor is None:
         return []
-    slot = tensor_slot(data, *tensor, tag, plugin)
+    slot = _tensor_slot(data, *tensor, tag, plugin)
     if slot is None:
         ignored.append(tensor)
         return []
     return [slot]
 
 
-def plugin_name(data: bytes, start: int, stop: int) -> str | None:
-    """Return the plug-in that a SummaryMetadata names (`scalars`, `histograms` ...), None without one."""
+def _plugin_name(data: bytes, start: int, stop: int) -> str | None:
+    """The plug-in that a SummaryMetadata names (`scalars`, `histograms` ...), None without one."""
     for number, wire, begin, end in fields(data, start, stop):
         if number == 1 and wire == DELIMITED:
             for inner, inner_wire, inner_begin, inner_end in fields(data, begin, end):
@@ -155,13 +120,13 @@ def plugin_name(data: bytes, start: int, stop: int) -> str | None:
     return None
 
 
-def tensor_slot(data: bytes, start: int, stop: int, tag: str, plugin: str | None) -> Slot | None:
-    """Return the number in a TensorProto that holds exactly one, None for any other tensor."""
+def _tensor_slot(data: bytes, start: int, stop: int, tag: str, plugin: str | None) -> Slot | None:
+    """The number in a TensorProto that holds exactly one, None for any other tensor."""
     parts = list(fields(data, start, stop))
     kind = next((varint(data, begin)[0] for number, _, begin, _ in parts if number == 1), 0)
-    if kind not in TENSOR_TYPES or not holds_one(data, parts):
+    if kind not in _TENSOR_TYPES or not _holds_one(data, parts):
         return None
-    dtype, typed_field, digits = TENSOR_TYPES[kind]
+    dtype, typed_field, digits = _TENSOR_TYPES[kind]
     item = 2 if dtype == "bfloat16" else int(dtype[2:])
     for number, wire, begin, end in parts:
         if number == 4 and wire == DELIMITED:
@@ -170,12 +135,12 @@ def tensor_slot(data: bytes, start: int, stop: int, tag: str, plugin: str | None
             return Slot(tag, dtype, digits, begin, 0.0, plugin, True) if end - begin == item else None
         if number == typed_field:
             raw, after = varint(data, begin)
-            return Slot(tag, dtype, digits, None, number_from(raw, dtype), plugin, True) if after == end else None
+            return Slot(tag, dtype, digits, None, _number_from(raw, dtype), plugin, True) if after == end else None
     return Slot(tag, dtype, digits, None, 0.0, plugin, True)  # protocol buffers leave out a default
 
 
-def holds_one(data: bytes, parts: list[tuple[int, int, int, int]]) -> bool:
-    """Say whether the tensor's shape (no shape at all in torch's writer) has one element."""
+def _holds_one(data: bytes, parts: list[tuple[int, int, int, int]]) -> bool:
+    """Whether the tensor's shape (no shape at all in torch's writer) has one element."""
     for number, wire, begin, end in parts:
         if number != 2 or wire != DELIMITED:
             continue
@@ -187,8 +152,8 @@ def holds_one(data: bytes, parts: list[tuple[int, int, int, int]]) -> bool:
     return True
 
 
-def number_from(raw: int, dtype: str) -> float:
-    """Return the value of a varint-coded tensor element; half floats carry their 16 bits in it."""
+def _number_from(raw: int, dtype: str) -> float:
+    """The value of a varint-coded tensor element; half floats carry their 16 bits in it."""
     if dtype == "bfloat16":
         return float(struct.unpack("<f", struct.pack("<I", (raw & 0xFFFF) << 16))[0])
     if dtype == "<f2":

@@ -15,11 +15,11 @@ from gradtrend.ingest.formats.tensorboard import NAME_PART, VERSION_RECORD
 from gradtrend.ingest.formats.tensorboard.columns import Column, EventDecoder
 from gradtrend.ingest.formats.tensorboard.layout import layout_of
 from gradtrend.ingest.formats.tensorboard.records import HEADER_BYTES, Bytes, Records, header_length, map_file, scan
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Say whether a file is an event file: its first record is the version header, or its name says so."""
+    """Whether a file is an event file: its first record is the version header, or its name says so."""
     if path.is_dir():
         return False
     length = header_length(head[:HEADER_BYTES])
@@ -28,7 +28,7 @@ def claims(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Read one event file; raises InputError where not one record of it is readable."""
+    """What one event file holds. Raises InputError where not one record of it is readable."""
     data = map_file(path)
     records = scan(data)
     if not records.starts.size and len(data) >= HEADER_BYTES and header_length(data[:HEADER_BYTES]) is None:
@@ -38,22 +38,20 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         )
     decoder = EventDecoder(data, records)
     columns = [column for column in decoder.columns() if column.record.size]
-    columns = drop_other_plugins(columns)
+    columns = _drop_other_plugins(columns)
     skipped = sorted((*records.damage, *decoder.broken), key=lambda piece: piece.offset or 0)
     reading = Reading(
         format="tensorboard",
         path=path,
-        series=series_of(columns),
+        series=_series_of(columns),
         digits=min((column.slot.digits for column in columns), default=7),
-        started=time_in_name(path) or first_time(data, records),
-        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
-        skipped_count=len(skipped),
+        started=_time_in_name(path) or _first_time(data, records),
     )
-    return (reading,)
+    return (reading.with_skipped(skipped),)
 
 
-def drop_other_plugins(columns: list[Column]) -> list[Column]:
-    """Drop one-element tensors that belong to another plug-in; only the first event of a tag may name the plug-in."""
+def _drop_other_plugins(columns: list[Column]) -> list[Column]:
+    """The columns without one-element tensors of another plug-in, which only the first event of a tag may name."""
     plugin_of = {column.slot.tag: column.slot.plugin for column in columns if column.slot.plugin}
     return [
         column
@@ -62,16 +60,16 @@ def drop_other_plugins(columns: list[Column]) -> list[Column]:
     ]
 
 
-def series_of(columns: list[Column]) -> dict[str, pl.DataFrame]:
-    """Join the columns of each tag into one table in file order; the tags in the order of their first event."""
+def _series_of(columns: list[Column]) -> dict[str, pl.DataFrame]:
+    """One table for each tag, in file order; the tags in the order of their first event."""
     by_tag: dict[str, list[Column]] = {}
     for column in sorted(columns, key=lambda column: (int(column.record[0]), column.position)):
         by_tag.setdefault(column.slot.tag, []).append(column)
-    return {tag: joined(parts) for tag, parts in by_tag.items()}
+    return {tag: _joined(parts) for tag, parts in by_tag.items()}
 
 
-def joined(columns: list[Column]) -> pl.DataFrame:
-    """Join columns of one tag in file order."""
+def _joined(columns: list[Column]) -> pl.DataFrame:
+    """The columns of one tag in file order."""
     record = np.concatenate([column.record for column in columns])
     points = pl.DataFrame(
         {
@@ -87,14 +85,14 @@ def joined(columns: list[Column]) -> pl.DataFrame:
     return points[np.lexsort((place, record))]
 
 
-def time_in_name(path: Path) -> float | None:
+def _time_in_name(path: Path) -> float | None:
     """When the writer opened the file, as TensorBoard's name for it says; copying a log keeps it."""
     match = re.search(re.escape(NAME_PART) + r"\.?(\d{9,11})\b", path.name)
     return float(match.group(1)) if match else None
 
 
-def first_time(data: Bytes, records: Records) -> float | None:
-    """Return the wall time of the first event: when this part of the run began."""
+def _first_time(data: Bytes, records: Records) -> float | None:
+    """The wall time of the first event: when this part of the run began."""
     if not records.starts.size:
         return None
     start, length = int(records.starts[0]), int(records.lengths[0])

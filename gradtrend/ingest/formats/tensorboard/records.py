@@ -23,12 +23,12 @@ from gradtrend.model.runlog import Skipped
 
 HEADER_BYTES = 12
 FRAME_BYTES = 16  # header and the checksum behind the payload
-MASK_DELTA = 0xA282EAD8  # the constant of the TFRecord format
-SEARCH_SPAN = 1 << 20  # a torn write spoils file-system blocks (4 KiB to some 100 KiB); beyond that, give up
+_MASK_DELTA = 0xA282EAD8  # the constant of the TFRecord format
+_SEARCH_SPAN = 1 << 20  # a torn write spoils file-system blocks (4 KiB to some 100 KiB); beyond that, give up
 STRETCH = 256  # records that must repeat before more of the same are looked for: twice the tags that a program logs
 LOOKED_AT = 1 << 18  # records that are compared at once, which takes some 10 MB
 # A header of a record under 4 GiB has four zero bytes at offset 4; searching for them is quicker than trying each byte.
-LENGTH_PATTERN = re.compile(rb"(?=.{4}\0\0\0\0.{4})", re.DOTALL)
+_LENGTH_PATTERN = re.compile(rb"(?=.{4}\0\0\0\0.{4})", re.DOTALL)
 
 Bytes = bytes | mmap.mmap
 Offsets = NDArray[np.int64]
@@ -44,7 +44,7 @@ class Records:
 
 
 def map_file(path: Path) -> Bytes:
-    """Return the bytes of a file, mapped into memory where that works (event files with images reach gigabytes).
+    """The bytes of a file, mapped into memory where that works (event files with images reach gigabytes).
 
     Raises InputError where the file cannot be read.
     """
@@ -59,15 +59,15 @@ def map_file(path: Path) -> Bytes:
 
 
 def masked_crc(data: bytes) -> int:
-    """Return the CRC-32C of `data` as TFRecord stores it."""
+    """The CRC-32C of `data` as TFRecord stores it."""
     from crc32c import crc32c
 
     crc = crc32c(data)
-    return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & 0xFFFFFFFF
+    return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
 
 
 def header_length(header: bytes) -> int | None:
-    """Return the payload length a record header gives, None where the header is cut or fails its checksum."""
+    """The payload length a record header gives, None where the header is cut or fails its checksum."""
     if len(header) < HEADER_BYTES:
         return None
     length, crc = struct.unpack("<QI", header)
@@ -75,10 +75,10 @@ def header_length(header: bytes) -> int | None:
 
 
 def scan(data: Bytes) -> Records:
-    """Find all records and check them; never raises on damaged data."""
+    """All records, checked. Never raises on damaged data."""
     where, damage = walk_headers(data)
     sizes = unaligned(data, "<u8")[where - HEADER_BYTES].astype(np.int64)
-    good = payload_crc_matches(data, where, sizes)
+    good = _payload_crc_matches(data, where, sizes)
     damage += [
         Skipped("record fails its checksum", offset=int(start) - HEADER_BYTES) for start in where[~good].tolist()
     ]
@@ -87,7 +87,7 @@ def scan(data: Bytes) -> Records:
 
 
 def walk_headers(data: Bytes) -> tuple[Offsets, list[Skipped]]:
-    """Return the offsets of the payloads and the damage found on the way, payloads unchecked."""
+    """The offsets of the payloads and the damage found on the way, payloads unchecked."""
     parts: list[Offsets] = []
     starts: list[int] = []
     damage: list[Skipped] = []
@@ -99,7 +99,7 @@ def walk_headers(data: Bytes) -> tuple[Offsets, list[Skipped]]:
         if length is None:
             length = header_length(header)
             if length is None:
-                position = step_over(data, position, damage)
+                position = _step_over(data, position, damage)
                 continue
             valid[header] = length
         end = position + FRAME_BYTES + length
@@ -111,12 +111,12 @@ def walk_headers(data: Bytes) -> tuple[Offsets, list[Skipped]]:
         if len(starts) == STRETCH:
             parts.append(np.array(starts, np.int64))
             starts = []
-            position = follow(data, position, parts)
+            position = _follow(data, position, parts)
     return np.concatenate([*parts, np.array(starts, np.int64)]), damage
 
 
-def follow(data: Bytes, position: int, parts: list[Offsets]) -> int:
-    """Add to `parts` the records from `position` on that repeat the lengths of the last ones; return where they end.
+def _follow(data: Bytes, position: int, parts: list[Offsets]) -> int:
+    """Where the records from `position` on end that repeat the lengths of the last ones; they are added to `parts`.
 
     A program that logs the same tags at each step writes the same lengths again and again. Each header is compared
     with the one that it repeats, checksum and all.
@@ -124,7 +124,7 @@ def follow(data: Bytes, position: int, parts: list[Offsets]) -> int:
     lengths, checksums = unaligned(data, "<u8"), unaligned(data, "<u4")
     last = parts[-1] - HEADER_BYTES
     gaps = np.diff(last, append=position)
-    period = period_of(gaps)
+    period = _period_of(gaps)
     if period is None or (gaps != lengths[last].astype(np.int64) + FRAME_BYTES).any():  # damage lies between them
         return position
     like, span = last[-period:], int(gaps[-period:].sum())
@@ -141,19 +141,19 @@ def follow(data: Bytes, position: int, parts: list[Offsets]) -> int:
     return position
 
 
-def period_of(gaps: Offsets) -> int | None:
-    """Return after how many records the gaps between records repeat, None where they do not do so all along."""
+def _period_of(gaps: Offsets) -> int | None:
+    """After how many records the gaps between records repeat, None where they do not do so all along."""
     longest = gaps.size // 2
     return next((n for n in range(1, longest + 1) if (gaps[n:] == gaps[:-n]).all()), None)
 
 
-def step_over(data: Bytes, position: int, damage: list[Skipped]) -> int:
-    """Note the bad header at `position`; return where the next valid one stands, the end of the file if none does."""
+def _step_over(data: Bytes, position: int, damage: list[Skipped]) -> int:
+    """Where the next valid header stands, at the end if none does; the bad one at `position` is added to `damage`."""
     if len(data) - position < HEADER_BYTES:
         damage.append(Skipped("truncated: the file ends inside a record", offset=position))
         return len(data)
-    window = data[position + 1 : position + 1 + SEARCH_SPAN]
-    for match in LENGTH_PATTERN.finditer(window):
+    window = data[position + 1 : position + 1 + _SEARCH_SPAN]
+    for match in _LENGTH_PATTERN.finditer(window):
         found = match.start()
         if header_length(window[found : found + HEADER_BYTES]) is not None:
             following = position + 1 + found
@@ -163,8 +163,8 @@ def step_over(data: Bytes, position: int, damage: list[Skipped]) -> int:
     return len(data)
 
 
-def payload_crc_matches(data: Bytes, starts: Offsets, lengths: Offsets) -> NDArray[np.bool_]:
-    """Return for each record whether its payload has the checksum stored behind it."""
+def _payload_crc_matches(data: Bytes, starts: Offsets, lengths: Offsets) -> NDArray[np.bool_]:
+    """Whether the payload of each record has the checksum stored behind it."""
     from crc32c import crc32c
 
     if not starts.size:
@@ -173,12 +173,12 @@ def payload_crc_matches(data: Bytes, starts: Offsets, lengths: Offsets) -> NDArr
     ends = starts + lengths
     payloads = map(view.__getitem__, map(slice, starts.tolist(), ends.tolist()))
     crc = np.fromiter(map(crc32c, payloads), np.uint32, starts.size)
-    masked = ((crc >> np.uint32(15)) | (crc << np.uint32(17))) + np.uint32(MASK_DELTA)
+    masked = ((crc >> np.uint32(15)) | (crc << np.uint32(17))) + np.uint32(_MASK_DELTA)
     good: NDArray[np.bool_] = masked == unaligned(data, "<u4")[ends]
     return good
 
 
 def unaligned(data: Bytes, dtype: str) -> NDArray[Any]:
-    """Return a view whose element i is the value of `dtype` that starts at byte i."""
+    """A view whose element i is the value of `dtype` that starts at byte i."""
     count = max(0, len(data) - np.dtype(dtype).itemsize + 1)
     return np.ndarray((count,), dtype, buffer=data, strides=(1,))

@@ -10,7 +10,7 @@ from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
 
 
 def _claims(path: Path, head: bytes) -> bool:
-    if not (mentions(head, b"[")):
+    if not mentions(head, b"["):
         return False
     from gradtrend.ingest.formats.tensorboard_json.reader import claims
 

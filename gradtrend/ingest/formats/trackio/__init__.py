@@ -9,7 +9,7 @@ from gradtrend.ingest.reading import SQLITE_MAGIC, Adapter, Reading, ReadOptions
 
 
 def _claims(path: Path, head: bytes) -> bool:
-    if not (head.startswith(SQLITE_MAGIC)):
+    if not head.startswith(SQLITE_MAGIC):
         return False
     from gradtrend.ingest.formats.trackio.reader import claims
 

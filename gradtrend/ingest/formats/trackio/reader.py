@@ -11,7 +11,7 @@ from typing import Any
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.sqlite import DAMAGE, columns_of, connection_to, table_names
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, SQLITE_MAGIC, Reading, ReadOptions
+from gradtrend.ingest.reading import SQLITE_MAGIC, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.rows import add_row
 from gradtrend.ingest.reading.stored_runs import StoredRun, choose_run
@@ -21,7 +21,7 @@ _NEEDED = {"run_name", "timestamp", "step", "metrics"}
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for an SQLite file with Trackio's table of metrics."""
+    """Whether it is an SQLite file with Trackio's table of metrics."""
     if not head.startswith(SQLITE_MAGIC):
         return False
     try:
@@ -60,15 +60,8 @@ def _read(path: Path, connection: sqlite3.Connection, wanted: str | None) -> Rea
             continue
         # The store's own step counts; a `global_step` logged beside it is only one more metric.
         add_row(columns, row | {"timestamp": _seconds(timestamp)}, step, None)
-    return Reading(
-        "trackio",
-        path,
-        series_of(columns),
-        started=chosen.started,
-        notes=notes,
-        skipped=tuple(skipped[:MAX_SKIPPED_KEPT]),
-        skipped_count=len(skipped),
-    )
+    reading = Reading("trackio", path, series_of(columns), started=chosen.started, notes=notes)
+    return reading.with_skipped(skipped)
 
 
 def _row(metrics: str | bytes) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ MAGIC = b":W&B"
 
 
 def _claims(path: Path, head: bytes) -> bool:
-    if not (head.startswith(MAGIC)):
+    if not head.startswith(MAGIC):
         return False
     from gradtrend.ingest.formats.wandb.reader import claims
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import EmptyLogError
-from gradtrend.ingest.files.protobuf import fields, integer, message_time
+from gradtrend.ingest.files.protobuf import integer, message_time, whole_fields
 from gradtrend.ingest.formats.wandb import MAGIC
 from gradtrend.ingest.formats.wandb.records import records
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.numbers import number, whole
 from gradtrend.ingest.reading.rows import NOT_METRICS, flatten
@@ -42,7 +42,7 @@ class _Axes:
     def add(self, record: bytes) -> None:
         name = glob = axis = ""
         index = 0
-        for key, value in fields(record):
+        for key, value in whole_fields(record):
             if key == _NAME and isinstance(value, bytes):
                 name = value.decode("utf-8", errors="replace")
             elif key == _GLOB and isinstance(value, bytes):
@@ -65,7 +65,7 @@ class _Axes:
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """True for a file with wandb's magic bytes."""
+    """Whether the file starts with wandb's magic bytes."""
     return head.startswith(MAGIC)
 
 
@@ -76,7 +76,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     columns: dict[str, Column] = {}
     started: float | None = None
     for record in records(path, skipped):
-        for key, value in fields(record):
+        for key, value in whole_fields(record):
             if not isinstance(value, bytes):
                 continue
             if key == _HISTORY:
@@ -90,18 +90,13 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         raise EmptyLogError(
             f"{path}: no logged values in this Weights & Biases run", "Was it stopped before the first log?"
         )
-    return (
-        Reading(
-            "wandb", path, series, started=started,
-            skipped=tuple(skipped[:MAX_SKIPPED_KEPT]), skipped_count=len(skipped),
-        ),
-    )  # fmt: skip
+    return (Reading("wandb", path, series, started=started).with_skipped(skipped),)
 
 
 def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:
     row: dict[str, Any] = {}
     counter: int | None = None
-    for key, value in fields(history):
+    for key, value in whole_fields(history):
         if key == _ITEM and isinstance(value, bytes):
             name, logged = _item(value)
             row[name] = logged
@@ -124,7 +119,7 @@ def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:
 
 def _item(item: bytes) -> tuple[str, Any]:
     name, path, value = "", [], None
-    for key, content in fields(item):
+    for key, content in whole_fields(item):
         if not isinstance(content, bytes):
             continue
         if key == _KEY:

@@ -14,7 +14,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import open_log, read_whole
 from gradtrend.model.runlog import Skipped
 
-LARGEST = 1 << 30  # bytes
+_LARGEST = 1 << 30  # bytes
 _FILE_HEADER = 7  # magic, two bytes of identity, a version
 _BLOCK = 32 * 1024
 _CHUNK = struct.Struct("<IHB")
@@ -24,9 +24,9 @@ _WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 def records(path: Path, skipped: list[Skipped]) -> Iterator[bytes]:
     """The records in order. Where a block is damaged the rest of it is passed over, and `skipped` says so."""
     with open_log(path) as stream:
-        data = read_whole(stream, LARGEST)
-    if len(data) > LARGEST:
-        raise InputError(f"{path}: larger than {LARGEST >> 30} GiB, too large for one run")
+        data = read_whole(stream, _LARGEST)
+    if len(data) > _LARGEST:
+        raise InputError(f"{path}: larger than {_LARGEST >> 30} GiB, too large for one run")
     position = _FILE_HEADER
     parts: list[bytes] = []
     while position < len(data):
