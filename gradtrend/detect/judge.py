@@ -131,15 +131,15 @@ def _note_finding(rule: Rule, run: RunCurves, note: Note) -> Finding:
 def _nonfinite(state: NonFiniteState, judged: Iterable[Judged], checks: Sequence[Check]) -> NonFinite | None:
     if not state.any:
         return None
-    exploding = [j for j in judged if j.trend is Trend.EXPLODING and j.onset_step is not None]
-    onset = min((j.onset_step for j in exploding if j.onset_step is not None), default=None)
+    onsets = [j.onset_step for j in judged if j.trend is Trend.EXPLODING and j.onset_step is not None]
+    onset = min(onsets, default=None)
     first = state.collapse_step if state.collapsed else state.grad_first
     named = next((check.rule.cause for check in checks if check.fired and check.rule.cause is not None), None)
     return NonFinite(
         grad_first_step=state.grad_first,
         loss_first_step=state.loss_first,
         order=order_of(state),
-        cause=cause_of(state, bool(exploding), named),
+        cause=cause_of(state, bool(onsets), named),
         forward_first_step=state.forward_first,
         lead_steps=None if onset is None or first is None or first < onset else first - onset,
         recovered=not state.collapsed and state.came_back > 0,
