@@ -21,7 +21,7 @@ from gradtrend.model.words import Role, Trend
 
 
 def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
-    """Judge one run."""
+    """The report on one run."""
     run = run_curves(log)
     evaluated = [evaluate(rule, curve) for rule in rules if rule.note is None for curve in _curves(rule, run)]
     checks = _without_silenced(evaluated)
@@ -61,7 +61,7 @@ def _curves(rule: Rule, run: RunCurves) -> list[Curve]:
 
 
 def _without_silenced(checks: list[Check]) -> list[Check]:
-    """Drop what a rule in `unless` silences.
+    """The checks but for those that fired and that a rule in `unless` silences.
 
     A rule on a total gradient norm is silenced by one that fired on the same norm or on the run as a whole, any other
     rule by one that fired anywhere in the run.

@@ -75,7 +75,7 @@ def find_collapse(series: Series) -> Collapse | None:
 
 
 def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, scaled: bool) -> NonFiniteState:
-    """Join what the log and the files under `debug/` say. `scaled` says that a loss scaler is at work."""
+    """What the log and the files under `debug/` say together. `scaled` says that a loss scaler is at work."""
     grad_steps = [int(n.steps[~n.finite][0]) for n in norms if not n.finite.all()]
     loss_steps = [int(loss.steps[~loss.finite][0])] if loss is not None and not loss.finite.all() else []
     collapses = [c for n in norms if (c := _lasting(n, loss, scaled)) is not None]

@@ -191,7 +191,7 @@ def late_level(shape: Shape) -> float:
 
 
 def run_curves(log: RunLog) -> RunCurves:
-    """Sort the series of a run by role."""
+    """The series of a run by role, and what is non-finite in them."""
     series = series_of(log)
     by_role = {role: tuple(s for s in series if s.role is role) for role in Role}
     norms = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is None)

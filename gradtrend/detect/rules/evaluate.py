@@ -1,4 +1,4 @@
-"""Evaluates rules on cases and says, with the log's own numbers, why they fired or not."""
+"""Evaluates rules on curves and says, with the log's own numbers, why they fired or not."""
 
 from __future__ import annotations
 
