@@ -21,7 +21,7 @@ from gradtrend.model.words import Role, Trend
 
 
 def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
-    """Judge one run."""
+    """The report on one run."""
     run = run_curves(log)
     evaluated = [evaluate(rule, curve) for rule in rules if rule.note is None for curve in _curves(rule, run)]
     checks = _without_silenced(evaluated)
@@ -57,7 +57,7 @@ def _curves(rule: Rule, run: RunCurves) -> list[Curve]:
 
 
 def _without_silenced(checks: list[Check]) -> list[Check]:
-    """Drop what a rule in `unless` silences.
+    """The checks but for those that fired and that a rule in `unless` silences.
 
     A rule on a total gradient norm is silenced by one that fired on the same norm or on the run as a whole, any other
     rule by one that fired anywhere in the run.
@@ -127,15 +127,15 @@ def _note_finding(rule: Rule, run: RunCurves, note: Note) -> Finding:
 def _nonfinite(state: NonFiniteState, judged: Iterable[Judged], checks: Sequence[Check]) -> NonFinite | None:
     if not state.any:
         return None
-    exploding = [j for j in judged if j.trend is Trend.EXPLODING and j.onset_step is not None]
-    onset = min((j.onset_step for j in exploding if j.onset_step is not None), default=None)
+    onsets = [j.onset_step for j in judged if j.trend is Trend.EXPLODING and j.onset_step is not None]
+    onset = min(onsets, default=None)
     first = state.collapse_step if state.collapsed else state.grad_first
     named = next((check.rule.cause for check in checks if check.fired and check.rule.cause is not None), None)
     return NonFinite(
         grad_first_step=state.grad_first,
         loss_first_step=state.loss_first,
         order=order_of(state),
-        cause=cause_of(state, bool(exploding), named),
+        cause=cause_of(state, bool(onsets), named),
         forward_first_step=state.forward_first,
         lead_steps=None if onset is None or first is None or first < onset else first - onset,
         recovered=not state.collapsed and state.came_back > 0,

@@ -77,7 +77,7 @@ def _unrivalled(checks: Sequence[Check], trends: Sequence[Trend]) -> float:
 
 
 def _collapse_confidence(run: RunCurves) -> float:
-    """Sure when many points end non-finite or a captured step says so; a single last point may be a skipped update."""
+    """High where many points end non-finite or a captured step says so; a single last point may be a skipped update."""
     state = run.nonfinite
     if state.evidence_step is not None:
         return 0.95

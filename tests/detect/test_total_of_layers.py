@@ -25,6 +25,7 @@ def test_the_total_is_the_root_of_the_sum_of_squares_on_common_steps() -> None:
 
 def test_one_layer_is_no_model_and_a_rarer_layer_is_left_out() -> None:
     assert total_of([layer("a", [1.0, 2.0])]) is None
+    assert total_of([layer("a", [1.0, 2.0]), layer("b", [1.0, 2.0], first=2)]) is None
     total = total_of([layer("a", [3.0] * 9), layer("b", [4.0] * 9), layer("rare", [100.0])])
     assert total is not None
     assert total.values.tolist() == [5.0] * 9

@@ -64,21 +64,18 @@ class NonFiniteState:
 def find_collapse(series: Series) -> Collapse | None:
     """Where a series becomes non-finite for good, or None."""
     bad = ~series.finite
+    if not bad[-1]:
+        return None
     n = len(bad)
-    if not n or not bad.any():
-        return None
     share = np.cumsum(bad[::-1])[::-1] / np.arange(n, 0, -1)
-    starts = np.flatnonzero(bad & (share >= _STAYS_SHARE))
-    if not len(starts) or not bad[-1]:
-        return None
-    index = int(starts[0])
+    index = int(np.flatnonzero(bad & (share >= _STAYS_SHARE))[0])
     if index == 0 and n < _ALL_NONFINITE_ROWS:
         return None
     return Collapse(index, int(series.steps[index]), n - index)
 
 
 def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, scaled: bool) -> NonFiniteState:
-    """Join what the log and the files under `debug/` say. `scaled` says that a loss scaler is at work."""
+    """What the log and the files under `debug/` say together. `scaled` says that a loss scaler is at work."""
     grad_steps = [int(n.steps[~n.finite][0]) for n in norms if not n.finite.all()]
     loss_steps = [int(loss.steps[~loss.finite][0])] if loss is not None and not loss.finite.all() else []
     collapses = [c for n in norms if (c := _lasting(n, loss, scaled)) is not None]
@@ -171,7 +168,7 @@ def _evidence(log: RunLog, norms: Sequence[Series], losses: Sequence[Series]) ->
 
 def _next_step(series: Sequence[Series]) -> int:
     """The step that would have been logged next: one interval after the last."""
-    longest = max((s for s in series if len(s)), key=lambda s: int(s.steps[-1]), default=None)
+    longest = max(series, key=lambda s: int(s.steps[-1]), default=None)
     if longest is None:
         return 0
     interval = int(median(np.diff(longest.steps).astype(np.float64))) if len(longest) > 1 else 1
@@ -194,8 +191,6 @@ def order_of(state: NonFiniteState) -> Order | None:
 
 def cause_of(state: NonFiniteState, exploded: bool, named: Cause | None) -> Cause | None:
     """Why, as far as the log tells. `exploded` says that the finite part explodes, `named` what a rule says."""
-    if not state.any:
-        return None
     if not state.collapsed:
         return Cause.RECOVERED if state.came_back else None
     if exploded:

@@ -144,24 +144,23 @@ class Curve:
     @cached_property
     def early_spikes(self) -> tuple[Spike, ...]:
         """Spikes of warm-up: above all before them (a bump on the way down is none) and not surpassed by later ones."""
-        shape = self.shape
-        if shape is None:
-            return ()
-        early = [s for s in self.spikes if shape.steps[s.first] <= self.early_until]
+        early = [s for s in self.spikes if self._is_early(s)]
         highest_later = max((s.decades for s in self.late_spikes), default=0.0)
         return tuple(s for s in early if s.beyond >= _BEYOND_HISTORY and s.decades >= highest_later)
 
     @cached_property
     def late_spikes(self) -> tuple[Spike, ...]:
         """Spikes later than that."""
-        shape = self.shape
-        return () if shape is None else tuple(s for s in self.spikes if shape.steps[s.first] > self.early_until)
+        return tuple(s for s in self.spikes if not self._is_early(s))
+
+    def _is_early(self, spike: Spike) -> bool:
+        assert self.shape is not None
+        return int(self.shape.steps[spike.first]) <= self.early_until
 
     @cached_property
     def early_until(self) -> float:
         """The last step that counts as warm-up or just after it."""
-        if self.series is None or not len(self.series):
-            return 0.0
+        assert self.series is not None
         steps = self.series.steps
         return early_until(int(steps[0]), int(steps[-1]), self.run.warmup_end)
 
@@ -177,7 +176,8 @@ class Curve:
 
     @property
     def _near(self) -> int:
-        return max(3, (self.shape.points if self.shape is not None else 0) // 20)
+        assert self.shape is not None
+        return max(3, self.shape.points // 20)
 
     def _steps(self, first: int, last: int) -> tuple[int, int]:
         shape = self.shape
@@ -191,7 +191,7 @@ def late_level(shape: Shape) -> float:
 
 
 def run_curves(log: RunLog) -> RunCurves:
-    """Sort the series of a run by role."""
+    """The series of a run by role, and what is non-finite in them."""
     series = series_of(log)
     by_role = {role: tuple(s for s in series if s.role is role) for role in Role}
     norms = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is None)

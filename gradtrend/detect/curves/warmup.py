@@ -28,7 +28,7 @@ def warmup_end(lr: Series | None) -> int | None:
         return None
     top = int(np.argmax(values >= _AT_PEAK * values.max()))
     climb = values[: top + 1]
-    if top < 1 or (np.diff(climb) < -1e-12 * values.max()).any():
+    if (np.diff(climb) < -1e-12 * values.max()).any():
         return None
     if len(climb) > 3 and climb[len(climb) // 2] <= _STILL_FLAT * climb[0]:
         return None  # flat, then a jump: a scheduler switch, no warm-up

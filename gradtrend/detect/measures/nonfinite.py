@@ -25,7 +25,7 @@ def _recovered_points(curve: Curve) -> float | None:
 def _late_nonfinite_share(curve: Curve) -> float | None:
     """Share of the norm's points after the first 15 % that are not finite; 0 where they collapse for good."""
     series = curve.series
-    if series is None or not len(series) or curve.run.nonfinite.collapsed:
+    if series is None or curve.run.nonfinite.collapsed:
         return 0.0
     return float((~series.finite[int(EARLY_SHARE * len(series)) :]).mean())
 

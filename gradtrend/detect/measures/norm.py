@@ -46,23 +46,19 @@ def _decades_fallen(curve: Curve) -> float | None:
 
 def _fall_start(curve: Curve) -> float | None:
     """Where in the run the fall began, as a share of its points."""
-    if (fall := curve.fall) is None or curve.shape is None:
-        return None
-    return fall.onset / curve.shape.points
+    return None if (shape := curve.shape) is None else shape.fall.onset / shape.points
 
 
 def _fall_duration(curve: Curve) -> float | None:
     """How long the fall took until it was half done, as a share of the run."""
-    if (fall := curve.fall) is None or curve.shape is None or fall.held_from >= curve.shape.points:
+    if (shape := curve.shape) is None or shape.fall.held_from >= shape.points:
         return None
-    return (fall.held_from - fall.onset) / curve.shape.points
+    return (shape.fall.held_from - shape.fall.onset) / shape.points
 
 
 def _points_low(curve: Curve) -> float | None:
     """How many points lie in the lower half of the fall, to the end."""
-    if (fall := curve.fall) is None or curve.shape is None:
-        return None
-    return float(curve.shape.points - fall.held_from)
+    return None if (shape := curve.shape) is None else float(shape.points - shape.fall.held_from)
 
 
 def _decades_below_history(curve: Curve) -> float | None:

@@ -19,11 +19,9 @@ def _gain(curve: Curve, *windows: tuple[int, int]) -> float | None:
 
 def _loss_gain_since_rise(curve: Curve) -> float | None:
     """How far the loss came since the rise began, as a share of where it was."""
-    if (rise := curve.rise) is None or curve.shape is None or rise.decades <= 0:
+    if (shape := curve.shape) is None or shape.rise.decades <= 0 or shape.points - shape.rise.onset < _LOSS_ANSWERS:
         return None
-    if curve.shape.points - rise.onset < _LOSS_ANSWERS:
-        return None
-    return _gain(curve, *curve.before(rise.onset))
+    return _gain(curve, *curve.before(shape.rise.onset))
 
 
 def _loss_gain_since_fall(curve: Curve) -> float | None:
@@ -35,9 +33,9 @@ def _loss_gain_since_fall(curve: Curve) -> float | None:
 
 def _loss_gain_since_low(curve: Curve) -> float | None:
     """How far the loss came since the fall was half done (in decades), as a share of where it was."""
-    if (fall := curve.fall) is None or curve.shape is None or fall.held_from >= curve.shape.points:
+    if (shape := curve.shape) is None or shape.fall.held_from >= shape.points:
         return None
-    return _gain(curve, curve.since(fall.held_from))
+    return _gain(curve, curve.since(shape.fall.held_from))
 
 
 def _loss_gain_overall(curve: Curve) -> float | None:

@@ -17,7 +17,7 @@ _LEAST_JUMPS = 2
 def _loss_scale_correlation(curve: Curve) -> float | None:
     """Share of the changes of the loss scale that the norm follows: 1 where it was logged before unscaling."""
     scale, series = curve.run.loss_scale, curve.series
-    if scale is None or series is None or not len(series):
+    if scale is None or series is None:
         return None
     if np.count_nonzero(np.diff(scale.finite_values)) < _LEAST_JUMPS:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.curves.shape import Shape
 from gradtrend.detect.curves.spikes import Spike
 
 Steps = tuple[int | None, int | None]
@@ -15,7 +16,7 @@ Span = Callable[[Curve], Steps | None]
 def collapse(curve: Curve) -> Steps:
     """The stretch that is non-finite for good."""
     first = curve.run.nonfinite.collapse_step
-    last = int(curve.series.steps[-1]) if curve.series is not None and len(curve.series) else first
+    last = int(curve.series.steps[-1]) if curve.series is not None else first
     return first, last if first is None or last is None else max(first, last)
 
 
@@ -37,26 +38,31 @@ def late_spikes(curve: Curve) -> Steps | None:
 
 
 def _spikes(curve: Curve, spikes: tuple[Spike, ...]) -> Steps | None:
-    if curve.shape is None or not spikes:
+    if not spikes:
         return None
+    assert curve.shape is not None
     return int(curve.shape.steps[spikes[0].first]), int(curve.shape.steps[spikes[-1].last])
 
 
 def rise(curve: Curve) -> Steps | None:
     """The rise to the end."""
-    return None if (shape := curve.shape) is None else (int(shape.steps[shape.rise.onset]), int(shape.steps[-1]))
+    return _to_the_end(curve, lambda shape: shape.rise.onset)
 
 
 def fall(curve: Curve) -> Steps | None:
     """The fall to the end."""
-    if (shape := curve.shape) is None:
-        return None
-    return int(shape.steps[min(shape.fall.onset, shape.points - 1)]), int(shape.steps[-1])
+    return _to_the_end(curve, lambda shape: shape.fall.onset)
 
 
 def whole(curve: Curve) -> Steps | None:
     """All judged points."""
-    return None if (shape := curve.shape) is None else (int(shape.steps[0]), int(shape.steps[-1]))
+    return _to_the_end(curve, lambda shape: 0)
+
+
+def _to_the_end(curve: Curve, first: Callable[[Shape], int]) -> Steps | None:
+    if (shape := curve.shape) is None:
+        return None
+    return int(shape.steps[min(first(shape), shape.points - 1)]), int(shape.steps[-1])
 
 
 # Where the measures of a rule speak of several, the one that says most of the moment counts.

@@ -32,7 +32,7 @@ def _change_step(curve: Curve) -> int | None:
 def lr_at(curve: Curve, step: int | None) -> float | None:
     """The logged learning rate at or just before a step; the configured one where none is logged."""
     lr = curve.run.lr
-    if lr is None or step is None or not len(lr):
+    if lr is None or step is None:
         return curve.run.log.settings.learning_rate if lr is None else None
     index = max(0, int(np.searchsorted(lr.steps, step, side="right")) - 1)
     value = float(lr.values[index])
@@ -116,7 +116,7 @@ def _small_batch(curve: Curve) -> bool | None:
 
 
 def _at_start(curve: Curve, step: int | None) -> bool:
-    first = min((int(norm.steps[0]) for norm in curve.run.norms if len(norm)), default=0)
+    first = min((int(norm.steps[0]) for norm in curve.run.norms), default=0)
     return step is not None and step <= first <= _FIRST_STEPS
 
 

@@ -1,4 +1,4 @@
-"""Evaluates rules on cases and says, with the log's own numbers, why they fired or not."""
+"""Evaluates rules on curves and says, with the log's own numbers, why they fired or not."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _checked(rule: Rule, curve: Curve, conditions: Sequence[Condition]) -> Check
         if observed is None or math.isnan(observed):
             if condition.missing is Missing.PASS:
                 continue
-            return Check(rule, curve, False, 0.0, (), measure.missing or condition.measure)
+            return Check(rule, curve, False, 0.0, (), measure.missing)
         evidence.append(Evidence(condition.measure, observed, condition.limit))
         strengths.append(_ratio(condition, observed))
         fired = fired and condition.holds(observed)

@@ -35,20 +35,19 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
             raise ConfigError(f"--rules {extra}: no such folder")
         own = _read_folder(extra, problems)
         rules |= {rule_id: _in_place_of(shipped.get(rule_id), rule) for rule_id, rule in own.items()}
-    problems += [
-        f"{rule.id}: unless names {other}, which is no rule"
-        for rule in rules.values()
-        for other in rule.unless
-        if other not in rules
-    ]
-    problems += [
-        f"{rule.id}: select.note is {REPLAY_NOTE!r}, so select.replay must say what of a replay it is for"
-        for rule in rules.values()
-        if rule.note == REPLAY_NOTE and rule.replay is None
-    ]
+    problems += _problems_among(rules)
     if problems:
         raise ConfigError("\n".join(problems), "`gradtrend rule` lists the shipped rules; their files show the keys.")
     return tuple(rules[rule_id] for rule_id in sorted(rules))
+
+
+def _problems_among(rules: Mapping[str, Rule]) -> Iterator[str]:
+    """What shows only with all rules together: ids that are none, replays that a rule does not say more of."""
+    for rule in rules.values():
+        yield from (f"{rule.id}: unless names {other}, which is no rule" for other in rule.unless if other not in rules)
+    for rule in rules.values():
+        if rule.note == REPLAY_NOTE and rule.replay is None:
+            yield f"{rule.id}: select.note is {REPLAY_NOTE!r}, so select.replay must say what of a replay it is for"
 
 
 def _in_place_of(shipped: Rule | None, own: Rule) -> Rule:

@@ -52,7 +52,7 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
         "note": note.message if note else None,
         "details": note.details if note else None,
     }
-    if shape is not None and series is not None:
+    if shape is not None:
         values |= _shape_values(curve)
     return values
 

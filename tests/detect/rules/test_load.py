@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradtrend.detect.measures import MEASURES
-from gradtrend.detect.rules.load import builtin_folder, load_rules
+from gradtrend.detect.rules.load import builtin_folder, load_rules, rule_text
 from gradtrend.errors import ConfigError
 from gradtrend.model.replay import Outcome, ReplayCause
 from gradtrend.model.rule import Hold, ReplayTopic, Rule
@@ -78,6 +78,7 @@ MISTAKES = {
         GOOD + '\n[[alternative]]\nname = "a"\n' + WHEN + 'case = "b"\n', "alternative[0].when[0]: unknown key 'case'",
     ),
     "no such measure": (GOOD.replace('measure = "typical_norm"', 'measure = "height"'), "height"),
+    "no measure": (GOOD.replace('measure = "typical_norm"\n', ""), "when[0]: missing key 'measure'"),
     "two limits": (GOOD.replace("above = 5.0", "above = 5.0\nbelow = 9.0"), "above or below"),
     "no limit": (GOOD.replace("above = 5.0\n", ""), "above or below"),
     "limit is text": (GOOD.replace("above = 5.0", 'above = "5"'), "above must be a number"),
@@ -163,10 +164,21 @@ def test_an_id_twice_in_one_folder_is_a_mistake(tmp_path: Path) -> None:
     assert all(word in found[0] for word in ("one.toml", "two.toml", "US1"))
 
 
-def test_bytes_that_are_no_text_and_a_folder_that_is_none(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_and_a_folder_that_is_none_or_no_file(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_bytes(b'id = "\xff"')
     assert problems(tmp_path)[0].startswith("mine.toml: ")
     assert "no such folder" in problems(tmp_path / "none")[0]
+    (tmp_path / "mine.toml").unlink()
+    (tmp_path / "mine.toml").mkdir()
+    assert problems(tmp_path) == ["mine.toml: not a file"]
+
+
+def test_the_file_of_a_rule(tmp_path: Path) -> None:
+    folder(tmp_path, mine=GOOD)
+    assert rule_text("US1", tmp_path) == GOOD
+    assert 'id = "GT101"' in rule_text("GT101", tmp_path)
+    with pytest.raises(ConfigError, match="US2"):
+        rule_text("US2", tmp_path)
 
 
 def test_a_rule_of_one_s_own_is_added(tmp_path: Path) -> None:
