@@ -45,7 +45,7 @@ _EXACT_INTEGERS = 1 << 53  # beyond these a float no longer holds every integer
 _COUNTERS = (*STEP_KEYS, "epoch")
 _INTEGERS = frozenset({*_COUNTERS, *TIME_KEYS})
 _NEWLINE, _SPACE, _QUOTE, _COLON, _BRACE = b'\n ":{'
-# Text that `rows.parse_number` may take for a number.
+# Text that `numbers.parse_number` may take for a number.
 _NUMBER_LIKE = (
     r"(?i)^[\s\x1c-\x1f]*[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|nan(?:\(ind\))?|inf(?:inity)?"
     r"|1\.#(?:ind|inf|qnan))[\s\x1c-\x1f]*$"
