@@ -211,9 +211,10 @@ def _step(table: pl.DataFrame) -> pl.Expr:
 def _time(table: pl.DataFrame) -> pl.Expr:
     """Seconds since the epoch, as `rows.time_of` has them."""
     times = []
+    thousand = pl.lit(pl.Series(np.full(table.height, 1000.0)))  # polars takes a single number's inverse, which rounds
     for key in _number_columns(table, TIME_KEYS):
         time = pl.col(key).cast(pl.Float64)
-        seconds = pl.when(time > FIRST_MILLISECONDS).then(time / 1000).otherwise(time)
+        seconds = pl.when(time > FIRST_MILLISECONDS).then(time / thousand).otherwise(time)
         times.append(pl.when(time > EARLIEST_TIME).then(seconds))
     return pl.coalesce(*times, pl.lit(None, dtype=pl.Float64)).alias("time")
 
