@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -31,23 +31,14 @@ def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
     """
     path = path.resolve()
     try:
-        with path.open("rb") as file:
-            head = file.read(20)
         companions = [path.with_name(path.name + ending) for ending in ("-wal", "-journal")]
         live = [companion for companion in companions if companion.is_file() and companion.stat().st_size]
+        steps = max(LEAST_STEPS, _STEPS_A_BYTE * sum(file.stat().st_size for file in (path, *live)))
         with tempfile.TemporaryDirectory(prefix="gradtrend-") as folder:
-            place, mode = path, "mode=ro"
-            if live:
-                place, mode = Path(folder) / path.name, "mode=rw"
-                for source in (path, *live):
-                    shutil.copyfile(source, Path(folder) / source.name)
-            elif head[19:20] == bytes([_WAL_VERSION]) or any(companion.exists() for companion in companions):
-                mode = "mode=ro&immutable=1"  # without it sqlite would create a log and an index, or wait at a pipe
-            uri = f"{place.as_uri()}?{mode}"
+            uri = _copied((path, *live), Path(folder)) if live else _in_place(path, companions)
             with closing(sqlite3.connect(uri, uri=True, timeout=_WAIT_SECONDS)) as connection:
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-                steps = max(LEAST_STEPS, _STEPS_A_BYTE * sum(file.stat().st_size for file in (path, *live)))
                 connection.set_progress_handler(_stops_after(steps // _STEPS_A_CALL), _STEPS_A_CALL)
                 yield connection
     except OSError as error:
@@ -58,6 +49,21 @@ def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
         raise InputError(
             f"{path}: reading its tables does not come to an end", "The database is damaged; restore or copy it again."
         ) from error
+
+
+def _copied(files: Sequence[Path], folder: Path) -> str:
+    """The address of a copy of the first file, the others beside it."""
+    for file in files:
+        shutil.copyfile(file, folder / file.name)
+    return f"{(folder / files[0].name).as_uri()}?mode=rw"
+
+
+def _in_place(path: Path, companions: Sequence[Path]) -> str:
+    """The address at which sqlite opens a database without creating a log and an index, or waiting at a pipe."""
+    with path.open("rb") as file:
+        head = file.read(20)
+    touches = head[19:20] == bytes([_WAL_VERSION]) or any(companion.exists() for companion in companions)
+    return f"{path.as_uri()}?mode=ro{'&immutable=1' if touches else ''}"
 
 
 def _stops_after(calls: int) -> Callable[[], bool]:

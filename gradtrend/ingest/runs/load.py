@@ -1,28 +1,23 @@
-"""A path -> the RunLogs it holds. The front of this room."""
+"""The logs of a run folder -> its RunLog: read, named, given steps and roles, joined."""
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import polars as pl
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
-from gradtrend.ingest.runs.epochs import by_epoch_column
 from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import merge
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.ingest.runs.split import separate
+from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
-from gradtrend.model.words import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +54,19 @@ def _joined(
     held = [reading for reading in readings if reading.series or reading.skipped_count]
     if held or captures or reports:  # beside these, a text without metrics is no log
         readings = held
-    numbered = [_with_steps(_named_by_folder(reading, run)) for reading in readings]
+    numbered = [with_steps(_named_by_folder(reading, run)) for reading in readings]
     names = {name for reading in numbered for name in reading.series}
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
     table, notes = merge(numbered, namings)
     notes += _without_steps(numbered)
     sources = tuple(_source(reading, run) for reading in numbered)
-    unread = [
-        Note("truncated", error.message, details=error.hint or "not used")
-        for error in errors
-        if not isinstance(error, EmptyLogError)
-    ]
+    noticed = (note for reading in numbered for note in reading.notes)
     return RunLog(
         run=run.name,
         table=table,
         sources=sources,
-        notes=(*(note for r in numbered for note in r.notes), *notes, *_damage_notes(sources), *unread),
+        notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
         captures=captures,
         overflow_reports=reports,
         settings=merge_settings(settings_of(run.folder), *(reading.settings for reading in numbered)),
@@ -123,48 +114,6 @@ def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
     return replace(reading, series=dict(zip(names, reading.series.values(), strict=True)))
 
 
-def _with_steps(reading: Reading) -> Reading:
-    """Steps of the whole run for every row: counters within an epoch are added up, rows without a step numbered."""
-    return _with_row_numbers(replace(reading, series=by_epoch_column(reading.series)))
-
-
-def _with_row_numbers(reading: Reading) -> Reading:
-    """The reading with steps where it has none: its rows are numbered from 0, and a note says so.
-
-    Where some rows have a step, those without one are left out; a row of loss or gradient norm lost so is counted.
-    """
-    without = {metric for metric, points in reading.series.items() if points["step"].null_count()}
-    if not without:
-        return reading
-    series = dict(reading.series)
-    stepless = {metric for metric in without if series[metric]["step"].null_count() == series[metric].height}
-    if stepless and (len(stepless) == len(series) or any(_is_judged(metric) for metric in stepless)):
-        series |= _numbered({metric: series[metric] for metric in series if metric in stepless})
-        return replace(reading, series=_with_steps_only(series), numbered=True)
-    lost = [series[metric].filter(pl.col("step").is_null())["line"] for metric in without if _is_judged(metric)]
-    lines = pl.concat(lost).unique().sort() if lost else ()
-    rows = (Skipped("a row without a step", line=line) for line in lines)
-    return replace(reading, series=_with_steps_only(series)).with_skipped(rows)
-
-
-def _numbered(series: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The series with steps from row numbers: all of them are of metrics that never have one."""
-    lines = pl.concat([points["line"] for points in series.values()])
-    if lines.null_count():
-        return {metric: points.with_columns(step=pl.int_range(pl.len())) for metric, points in series.items()}
-    rows = lines.unique().sort()
-    return {
-        metric: points.with_columns(rows.search_sorted(points["line"]).cast(pl.Int64).alias("step"))
-        for metric, points in series.items()
-    }
-
-
-def _with_steps_only(series: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The rows that have a step, of the metrics that have any."""
-    stepped = ((metric, points.filter(pl.col("step").is_not_null())) for metric, points in series.items())
-    return {metric: points for metric, points in stepped if points.height}
-
-
 def _without_steps(readings: Sequence[Reading]) -> tuple[Note, ...]:
     """A note for a run of which no log gives steps; where one does, its steps count and the others are not compared."""
     if not readings or not all(reading.numbered for reading in readings):
@@ -173,13 +122,11 @@ def _without_steps(readings: Sequence[Reading]) -> tuple[Note, ...]:
     return (Note("no-steps", f"{names} logs no step: its rows are numbered from 0"),)
 
 
-def _is_judged(metric: str) -> bool:
-    return name_metric(metric).role in (Role.GRAD_NORM, Role.LOSS)
-
-
 def _check_choice(choice: Choice, names: set[str], run: str) -> None:
     for option, name in (("--metric", choice.metric), ("--loss", choice.loss), ("--lr", choice.lr)):
         if name is not None and name not in names:
+            import difflib
+
             near = difflib.get_close_matches(name, sorted(names), n=3, cutoff=0.4)
             hint = f"Did you mean {', '.join(near)}?" if near else "`gradtrend series` lists what is logged."
             raise InputError(f"{run}: no metric named {name!r} ({option})", hint)
@@ -208,6 +155,15 @@ def _damage_notes(sources: Sequence[Source]) -> list[Note]:
         )
         for source in sources
         if source.skipped_count
+    ]
+
+
+def _unread_notes(errors: Sequence[InputError]) -> list[Note]:
+    """One note for each log that could not be read, but for those that hold nothing."""
+    return [
+        Note("truncated", error.message, details=error.hint or "not used")
+        for error in errors
+        if not isinstance(error, EmptyLogError)
     ]
 
 

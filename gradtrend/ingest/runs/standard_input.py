@@ -61,7 +61,7 @@ def _read(source: str, path: Path, options: ReadOptions) -> Sequence[Reading]:
     try:
         if path == PATH:
             return _from_stream(source, _standard_input(), "-: nothing came on standard input")
-        with open_pipe(path) as stream:
+        with _open_pipe(path) as stream:
             readings = _from_stream(source, stream, f"{path}: nothing came through this pipe")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
@@ -85,7 +85,7 @@ def _from_stream(source: str, stream: BinaryIO, empty: str) -> Sequence[Reading]
 
 
 @contextmanager
-def open_pipe(path: Path) -> Iterator[BinaryIO]:
+def _open_pipe(path: Path) -> Iterator[BinaryIO]:
     """A named pipe (`<(zcat log.gz)` is one), from which everything is read that its writers give.
 
     Raises InputError where nobody begins to write within WAIT_SECONDS: to open it plainly would wait for ever.

@@ -1,4 +1,4 @@
-"""Console text from a file or standard input, by any framework: see `console_grammar` for what is understood."""
+"""Console text from a file or standard input, by any framework: see `grammar` for what is understood."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from gradtrend.ingest.formats.console.ending import ending
 from gradtrend.ingest.formats.console.gaps import missing_steps
 from gradtrend.ingest.formats.console.line import LineReader
 from gradtrend.ingest.formats.console.megatron import MegatronLosses
-from gradtrend.ingest.formats.console.rows import ConsoleRows, series_of_rows
+from gradtrend.ingest.formats.console.rows import ConsoleRows
 from gradtrend.ingest.formats.console.scan import LineScanner
+from gradtrend.ingest.formats.console.series import series_of_rows
 from gradtrend.ingest.formats.console.tables import TableReader
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.model.runlog import Skipped

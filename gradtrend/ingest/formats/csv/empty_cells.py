@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gradtrend.errors import InputError
 from gradtrend.ingest.reading.columns import Column
 
-Mask = npt.NDArray[np.bool_]
+_Mask = npt.NDArray[np.bool_]
 
 _DENSE = 0.5  # share of rows that are filled, or of filled ones whose next is, too: row after row, not every tenth
 # Cells compared with one another, in a minute or less. 3,000 layers that become NaN one after another over 10,000 rows
@@ -70,7 +70,7 @@ class WideRows:
         return result
 
 
-def _missing(filled: Mask) -> dict[bytes, Mask]:
+def _missing(filled: _Mask) -> dict[bytes, _Mask]:
     """`undefined_cells` of every pattern of filled cells: the thousands of columns of a table have a handful."""
     patterns = np.array(list({row.tobytes(): row for row in filled}.values()), dtype=bool)
     if patterns.size * len(patterns) > _MOST_CELLS:
@@ -78,14 +78,14 @@ def _missing(filled: Mask) -> dict[bytes, Mask]:
     return {row.tobytes(): undefined_cells(patterns, i) for i, row in enumerate(patterns)}
 
 
-def undefined_cells(filled: Mask, column: int) -> Mask:
+def undefined_cells(filled: _Mask, column: int) -> _Mask:
     """Which empty cells of a column stand for NaN. `filled` has one row a column of the table."""
     own = filled[column]
     if own.all() or not own.any():
         return np.zeros_like(own)
     beside = (filled & own).any(axis=1)  # columns that are logged on rows of this one
     empty = ~filled.any(axis=0)
-    kind: Mask = ~filled[~beside].any(axis=0) & ~empty
+    kind: _Mask = ~filled[~beside].any(axis=0) & ~empty
     if filled.all(axis=0).any():  # some row has every column, so there is one kind of row: an empty one is all NaN
         kind |= empty
     seen = own[kind]

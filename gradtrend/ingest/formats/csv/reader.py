@@ -21,6 +21,9 @@ from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
 
 _SEPARATORS = (",", "\t", ";")
+_BY_PREFERENCE = ("global_step", "trainer/global_step", *STEP_KEYS, "iterations", "training_step")
+_LONG_NAMES = frozenset(map(str.lower, LONG_NAMES))
+_LONG_VALUES = frozenset(map(str.lower, LONG_VALUES))
 _TIMES = frozenset({"wall time", "wall_time", "timestamp", "_timestamp", "time"})
 _EMPTY = frozenset({"", "NA", "N/A", "-", "None", "null"})  # not logged on this row; Keras writes NA
 _BOUNDS = re.compile(r"__(?:MIN|MAX|STEP)$")  # columns that Weights & Biases adds to a download
@@ -67,9 +70,6 @@ def _header(line: str) -> _Header | None:
     return _Header(names, best, step, epoch, time, metrics)
 
 
-_BY_PREFERENCE = ("global_step", "trainer/global_step", *STEP_KEYS, "iterations", "training_step")
-
-
 def claims(path: Path, head: bytes) -> bool:
     """Whether the first line names a loss, a gradient norm or a TensorBoard table, and the rows fit it."""
     text = decoded_head(head)
@@ -105,8 +105,8 @@ def _is_download(header: _Header) -> bool:
 def _long(header: _Header) -> tuple[int, int] | None:
     """The columns of a table of one row a value: (name, value); None for any other."""
     low = [name.lower() for name in header.names]
-    name = next((i for i, column in enumerate(low) if column in map(str.lower, LONG_NAMES)), None)
-    value = next((i for i, column in enumerate(low) if column in map(str.lower, LONG_VALUES)), None)
+    name = next((i for i, column in enumerate(low) if column in _LONG_NAMES), None)
+    value = next((i for i, column in enumerate(low) if column in _LONG_VALUES), None)
     return None if name is None or value is None or header.step is None else (name, value)
 
 

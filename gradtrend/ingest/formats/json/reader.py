@@ -35,6 +35,7 @@ _BY_METRIC = re.compile(
     re.IGNORECASE,
 )
 _BY_STEP = re.compile(r'\{\s*"\d+"\s*:\s*\{')
+_MOST_NAMES = 400  # looked at
 _COUNTERS = {*STEP_KEYS, "epoch"}
 _NEXT_OBJECT = re.compile(r"^\},?[ \t\r]*\n\{[ \t\r]*$", re.MULTILINE)  # no JSON lines: there a brace is never alone
 
@@ -49,17 +50,30 @@ def claims(path: Path, head: bytes) -> bool:
     text = text[:_HEAD]
     if _is_json_lines(text) or PurePath(plain_name(path)).suffix.lower() in (".jsonl", ".ndjson", ".jsonlines"):
         return False
+    return _names_metrics(text) and _is_history(text)
+
+
+def _names_metrics(text: str) -> bool:
+    """Whether a loss or a norm is named; where the text goes on, what stands ahead of them is enough."""
+    names = _names_in(text)
+    goes_on = len(text) == _HEAD
+    telling = {Role.GRAD_NORM, Role.LOSS, *([Role.LR] if goes_on else [])}
+    return any(name_metric(name).role in telling for name in names) or (goes_on and bool(names & _COUNTERS))
+
+
+def _names_in(text: str) -> set[str]:
+    """The keys of numbers, and the values that name one."""
     split = _SPLIT.search(text)
-    names = {*_KEY.findall(text)[:400], *(_LONG_NAME.findall(text)[:400] if _LONG_VALUE.search(text) else ())}
-    names.update(re.findall(r'"([^"]*)"', split[1]) if split else ())
-    telling = {Role.GRAD_NORM, Role.LOSS} | (
-        {Role.LR} if len(text) == _HEAD else set()
-    )  # the loss may stand further on
-    if not any(name_metric(name).role in telling for name in names) and not (len(text) == _HEAD and names & _COUNTERS):
-        return False
-    listed = text[0] == "[" and text[1:].lstrip()[:1] == "{"
+    names = {*_KEY.findall(text)[:_MOST_NAMES], *(re.findall(r'"([^"]*)"', split[1]) if split else ())}
+    return names.union(_LONG_NAME.findall(text)[:_MOST_NAMES]) if _LONG_VALUE.search(text) else names
+
+
+def _is_history(text: str) -> bool:
+    """Whether it has one of the shapes in which a document holds a history."""
+    if text[0] == "[" and text[1:].lstrip()[:1] == "{":
+        return True
     shapes = (_HISTORY.search, _BY_METRIC.search, _BY_STEP.match, _NEXT_OBJECT.search)
-    return listed or split is not None or (text[0] == "{" and any(shape(text) for shape in shapes))
+    return _SPLIT.search(text) is not None or (text[0] == "{" and any(shape(text) for shape in shapes))
 
 
 def _is_json_lines(text: str) -> bool:

@@ -45,7 +45,7 @@ _EXACT_INTEGERS = 1 << 53  # beyond these a float no longer holds every integer
 _COUNTERS = (*STEP_KEYS, "epoch")
 _INTEGERS = frozenset({*_COUNTERS, *TIME_KEYS})
 _NEWLINE, _SPACE, _QUOTE, _COLON, _BRACE = b'\n ":{'
-# Text that `rows.parse_number` may take for a number.
+# Text that `numbers.parse_number` may take for a number.
 _NUMBER_LIKE = (
     r"(?i)^[\s\x1c-\x1f]*[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|nan(?:\(ind\))?|inf(?:inity)?"
     r"|1\.#(?:ind|inf|qnan))[\s\x1c-\x1f]*$"
@@ -211,9 +211,10 @@ def _step(table: pl.DataFrame) -> pl.Expr:
 def _time(table: pl.DataFrame) -> pl.Expr:
     """Seconds since the epoch, as `rows.time_of` has them."""
     times = []
+    thousand = pl.lit(pl.Series(np.full(table.height, 1000.0)))  # polars takes a single number's inverse, which rounds
     for key in _number_columns(table, TIME_KEYS):
         time = pl.col(key).cast(pl.Float64)
-        seconds = pl.when(time > FIRST_MILLISECONDS).then(time / 1000).otherwise(time)
+        seconds = pl.when(time > FIRST_MILLISECONDS).then(time / thousand).otherwise(time)
         times.append(pl.when(time > EARLIEST_TIME).then(seconds))
     return pl.coalesce(*times, pl.lit(None, dtype=pl.Float64)).alias("time")
 

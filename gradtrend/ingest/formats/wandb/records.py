@@ -18,7 +18,7 @@ _LARGEST = 1 << 30  # bytes
 _FILE_HEADER = 7  # magic, two bytes of identity, a version
 _BLOCK = 32 * 1024
 _CHUNK = struct.Struct("<IHB")
-_WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_DAMAGE, _WHOLE, _FIRST, _MIDDLE, _LAST = 0, 1, 2, 3, 4  # the first is not of the format
 
 
 def records(path: Path, skipped: list[Skipped]) -> Iterator[bytes]:
@@ -27,31 +27,30 @@ def records(path: Path, skipped: list[Skipped]) -> Iterator[bytes]:
         data = read_whole(stream, _LARGEST)
     if len(data) > _LARGEST:
         raise InputError(f"{path}: larger than {_LARGEST >> 30} GiB, too large for one run")
-    position = _FILE_HEADER
     parts: list[bytes] = []
-    while position < len(data):
-        left = _BLOCK - position % _BLOCK
-        if left < _CHUNK.size:
-            position += left
-            continue
-        chunk = _chunk(data, position)
-        if chunk is None:
-            if not data[position : position + left].strip(b"\0"):  # room that the writer left in the block
-                position += left
-                continue
-            cut = position + left >= len(data)
-            skipped.append(Skipped("cut off" if cut else "a damaged block", offset=position))
-            parts = []
-            position += left
-            continue
-        kind, content = chunk
-        position += _CHUNK.size + len(content)
-        if kind in (_WHOLE, _FIRST):
+    for kind, content in _chunks(data, skipped):
+        if kind in (_WHOLE, _FIRST, _DAMAGE):
             parts = []
         parts.append(content)
         if kind in (_WHOLE, _LAST):
             yield b"".join(parts)
             parts = []
+
+
+def _chunks(data: bytes, skipped: list[Skipped]) -> Iterator[tuple[int, bytes]]:
+    """Type and content of each chunk; an empty one of the type _DAMAGE for the damaged rest of a block."""
+    position = _FILE_HEADER
+    while position < len(data):
+        left = _BLOCK - position % _BLOCK
+        chunk = _chunk(data, position) if left >= _CHUNK.size else None
+        if chunk is not None:
+            position += _CHUNK.size + len(chunk[1])
+            yield chunk
+            continue
+        if left >= _CHUNK.size and data[position : position + left].strip(b"\0"):  # not room that the writer left
+            skipped.append(Skipped("cut off" if position + left >= len(data) else "a damaged block", offset=position))
+            yield _DAMAGE, b""
+        position += left
 
 
 def _chunk(data: bytes, position: int) -> tuple[int, bytes] | None:

@@ -111,6 +111,7 @@ ROW = {"step": 1, "epoch": 0.5, "grad_norm": 1.25, "loss": 2, "lr": 1e-4, "time"
         [{"loss": 1.5}, {"loss": 2.5}],
         [{"step": 1, "at": "2026-01-01T10:00:00", "path": "C:\\runs", "loss": 1.5}],
         [{"step": 1, "timestamp": 1_760_000_000_123, "loss": 1.5}],
+        [{"step": 1, "timestamp": 10_698_961_551_755, "loss": 1.5}, {"step": 2, "loss": 1.5}],
         [{"step": 1, "note": "x"}],
     ],
 )
