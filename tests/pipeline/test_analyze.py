@@ -14,7 +14,7 @@ from gradtrend.errors import ConfigError
 from gradtrend.model.report import RunReport
 from gradtrend.pipeline import runs
 from gradtrend.pipeline.analyze import analyze_paths
-from gradtrend.pipeline.runs import AnalyzeOptions, source_names
+from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.series import read_path
 from tests.places import LIGHTLY
 
@@ -149,8 +149,3 @@ def test_reading_without_judging() -> None:
     assert log.run == str(RUN)
     assert {"grad_norm", "loss", "lr"} <= set(log.table["role"])
     assert read_path("gone", AnalyzeOptions())[1][0].path == "gone"
-
-
-def test_the_sources_that_can_be_named() -> None:
-    assert source_names()[0] == "auto"
-    assert {"jsonl", "tensorboard", "mlflow", "console"} <= set(source_names())
