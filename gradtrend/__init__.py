@@ -139,7 +139,7 @@ def analyze(
     cause.
     """
     from gradtrend.pipeline.analyze import analyze_run
-    from gradtrend.pipeline.runs import AnalyzeOptions
+    from gradtrend.pipeline.runs import AnalyzeOptions, whose_bug
     from gradtrend.pipeline.selection import split_list
 
     options = AnalyzeOptions(
@@ -152,12 +152,12 @@ def analyze(
         select=split_list([select] if isinstance(select, str) else select),
         ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
     )
-    with _bugs_named(fspath(path)):
+    with _bugs_named(fspath(path), whose_bug(source)):
         return analyze_run(fspath(path), options)
 
 
 @contextmanager
-def _bugs_named(path: str) -> Iterator[None]:
+def _bugs_named(path: str, whose: str = "gradtrend") -> Iterator[None]:
     """Tell a bug in gradtrend from what a caller can mend: it is raised as a `RuntimeError` that says so."""
     try:
         yield
@@ -165,7 +165,7 @@ def _bugs_named(path: str) -> Iterator[None]:
         raise
     except Exception as error:
         what = f"{path}: internal error: {type(error).__name__}: {error}"
-        raise RuntimeError(f"{what}\nThis is a bug in gradtrend; please report it with its traceback.") from error
+        raise RuntimeError(f"{what}\nThis is a bug in {whose}; please report it with its traceback.") from error
 
 
 if TYPE_CHECKING:

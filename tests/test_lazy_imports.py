@@ -40,6 +40,13 @@ def test_analysing_json_lines_loads_only_what_it_needs() -> None:
     assert not set(NEVER) & modules
 
 
+def test_other_packages_are_looked_for_only_when_asked() -> None:
+    """polars loads importlib.metadata by itself, so that beside it only our own module tells."""
+    assert not {"gradtrend.entry_points", "importlib.metadata"} & loaded(_command("analyze", "--help"))
+    for words in ((), ("--source", "jsonl", "--format", "json")):
+        assert "gradtrend.entry_points" not in loaded(_command("analyze", str(RUN), *words))
+
+
 def test_a_short_log_loads_no_other_format_and_no_masked_arrays(tmp_path: Path) -> None:
     log = tmp_path / "metrics.jsonl"
     norms = [1.0, 1.5, 0.9, 1.1, 1.2, 0.8, 1.0, "NaN", "NaN", "NaN"]

@@ -11,7 +11,7 @@ from gradtrend.cli.exit_codes import Policy, blamed_only, exit_code, parse_fail_
 from gradtrend.cli.output import check_writable, complain_of, emit, stdout_style, tell, write_whole
 from gradtrend.model.report import Report
 from gradtrend.pipeline.selection import split_list
-from gradtrend.report import REPORTERS, Style
+from gradtrend.report import REPORTERS, Style, reporter
 
 _EPILOG = """\b
 Exit codes:
@@ -26,7 +26,16 @@ Exit codes:
 
 @click.command(epilog=_EPILOG, short_help="Judge training runs from their logs.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
-@click.option("--format", "format_", type=click.Choice(tuple(REPORTERS)), default="text", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    default="text",
+    show_default=True,
+    metavar=f"[{'|'.join(REPORTERS)}|NAME]",
+    callback=lambda context, option, given: _known_report(given),
+    shell_complete=lambda context, option, typed: [name for name in REPORTERS if name.startswith(typed)],
+    help="NAME: a report that an installed package brings.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the report to a file.")
 @click.option(
     "--fail-on",
@@ -70,12 +79,17 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     return report.exit_code
 
 
+def _known_report(name: str) -> str:
+    reporter(name)  # before a log is read: an error for a report that there is not
+    return name
+
+
 def _deliver(report: Report, policy: Policy, format_: str, output: Path | None, quiet: bool) -> None:
     style = Style() if output else stdout_style()
     if quiet and format_ == "text":
         report = blamed_only(report, policy)
         style = Style(style.colour, style.unicode, style.width, summary=False)
-    text = REPORTERS[format_](report, style)
+    text = reporter(format_)(report, style)
     if output:
         write_whole(output, text)
     elif text:

@@ -50,11 +50,6 @@ def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
     return _report(plan, logs[0])
 
 
-def analyze_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    """The judgements of the run, or the runs, at `path`; as `analyze_paths`."""
-    return analyze_paths((path,), options)
-
-
 def analyze_paths(
     paths: Sequence[str], options: AnalyzeOptions, processes: int = 1
 ) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:

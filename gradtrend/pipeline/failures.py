@@ -11,7 +11,7 @@ from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.ingest import RunFiles
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline.runs import AnalyzeOptions, check_source, logs_of, runs_at
+from gradtrend.pipeline.runs import AnalyzeOptions, check_source, logs_of, runs_at, whose_bug
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -21,7 +21,7 @@ def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failur
     """The runs at a path, or the one failure to find any. Raises `ConfigError` for a source that there is not."""
     check_source(options.source)
     failures: list[Failure] = []
-    return _guarded(path, lambda: runs_at(path, options), failures) or failures
+    return _guarded(path, options, lambda: runs_at(path, options), failures) or failures
 
 
 def each_log(
@@ -32,14 +32,14 @@ def each_log(
         return [], [job]
     results: list[_T] = []
     failures: list[Failure] = []
-    for log in _guarded(job.name, lambda: logs_of(job, options), failures) or ():
-        result = _guarded(log.run, partial(use, log), failures)
+    for log in _guarded(job.name, options, lambda: logs_of(job, options), failures) or ():
+        result = _guarded(log.run, options, partial(use, log), failures)
         if result is not None:
             results.append(result)
     return results, failures
 
 
-def _guarded(name: str, work: Callable[[], _R], failures: list[Failure]) -> _R | None:
+def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failures: list[Failure]) -> _R | None:
     """The outcome of some work on one run, or None and a failure more."""
     try:
         return work()
@@ -48,14 +48,14 @@ def _guarded(name: str, work: Callable[[], _R], failures: list[Failure]) -> _R |
     except GradtrendError as error:
         failures.append(Failure(name, error.message, error.hint))
     except Exception as error:  # a bug: reported as one
-        failures.append(_bug(name, error))
+        failures.append(_bug(name, error, whose_bug(options.source)))
     return None
 
 
-def _bug(path: str, error: Exception) -> Failure:
+def _bug(path: str, error: Exception, whose: str) -> Failure:
     return Failure(
         path,
         f"internal error: {type(error).__name__}: {error}",
-        "This is a bug in gradtrend; please report it with the output of --debug.",
+        f"This is a bug in {whose}; please report it with the output of --debug.",
         bug=traceback.format_exc(),
     )

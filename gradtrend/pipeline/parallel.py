@@ -50,17 +50,21 @@ def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, proc
 def _start(work: Callable[[_T], _R], items: Sequence[_T]) -> Connection | None:
     """A connection to a new process that does a share: its results, or the end of the stream, will come through it.
 
-    None where this process may have no more processes or files.
+    None where this process may have no more processes or files, or the work cannot be sent to another.
     """
     from multiprocessing import get_context
+
+    try:  # pickled here, so that the new process loads what the work needs only after it has set itself up
+        job = pickle.dumps((work, items))
+    except (pickle.PicklingError, AttributeError, TypeError):  # another package's format may hold a lambda
+        return None
 
     context = get_context("spawn")  # not forked: polars has threads, and a fork copies their locks without them
     try:
         receiving, sending = context.Pipe(duplex=False)
     except OSError:
         return None
-    # Pickled here, so that the new process loads what the work needs only after it has set itself up.
-    process = context.Process(target=_do_share, args=(sending, pickle.dumps((work, items))), daemon=True)
+    process = context.Process(target=_do_share, args=(sending, job), daemon=True)
     with sending:  # and then the only other end is the process's: when it dies, the stream ends
         try:
             with _deaf_to_ctrl_c():

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradtrend.errors import ConfigError
-from gradtrend.ingest import ADAPTERS, Choice, ReadOptions, RunFiles, find_runs, load_runs
+from gradtrend.ingest import SOURCES, Choice, ReadOptions, RunFiles, adapters_of, find_runs, load_runs
 from gradtrend.model.runlog import RunLog
 
 
@@ -27,10 +26,13 @@ class AnalyzeOptions:
 
 
 def check_source(source: str) -> None:
-    """Raise `ConfigError` for a format that there is not."""
-    if source not in source_names():
-        known = ", ".join(source_names())
-        raise ConfigError(f"--source: no format {source!r}", f"Known: {known}.")
+    """Raise `ConfigError` for a format that there is not, or that cannot be used."""
+    adapters_of(source)
+
+
+def whose_bug(source: str) -> str:
+    """Who may have made an error while such logs were read and judged."""
+    return "gradtrend" if source in SOURCES else f"gradtrend, or in the package that brings the format {source}"
 
 
 def runs_at(path: str, options: AnalyzeOptions) -> tuple[RunFiles, ...]:
@@ -42,8 +44,3 @@ def logs_of(run: RunFiles, options: AnalyzeOptions) -> tuple[RunLog, ...]:
     """What a run folder holds, at least one log. Raises `InputError` where it cannot be read."""
     choice = Choice(options.metric, options.loss, options.lr)
     return load_runs(run, ReadOptions(options.run_id), choice)
-
-
-def source_names() -> tuple[str, ...]:
-    """What `--source` takes."""
-    return ("auto", *(adapter.name for adapter in ADAPTERS))

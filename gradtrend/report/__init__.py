@@ -1,18 +1,21 @@
 """Report -> str, one folder a format. The front of this room: the formats, and the words that the command line shares.
 
-A format is loaded when it is asked for.
+A format is loaded when it is asked for. Other packages bring more by the entry point group `gradtrend.reports`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from gradtrend.errors import GradtrendError
 from gradtrend.model.report import Report
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.failures import failure_message
 from gradtrend.report.wording.style import Style
 
-__all__ = ["REPORTERS", "Style", "escape", "failure_message"]
+__all__ = ["REPORTERS", "Reporter", "Style", "escape", "failure_message", "reporter"]
+
+Reporter = Callable[[Report, Style], str]
 
 
 def _text(report: Report, style: Style) -> str:
@@ -27,4 +30,47 @@ def _json(report: Report, style: Style) -> str:
     return render_json(report, style)
 
 
-REPORTERS: Mapping[str, Callable[[Report, Style], str]] = {"text": _text, "json": _json}
+REPORTERS: Mapping[str, Reporter] = {"text": _text, "json": _json}
+
+
+def reporter(name: str) -> Reporter:
+    """The format of that name: a shipped one, or the one that another package brings.
+
+    Raises `ConfigError` for a format that there is not, or that cannot be used.
+    """
+    return REPORTERS.get(name) or _of_another_package(name)
+
+
+def _of_another_package(name: str) -> Reporter:
+    from gradtrend.entry_points import Wanted, brought
+
+    wanted = Wanted("gradtrend.reports", "--format", "report", name, tuple(REPORTERS))
+    function, origin = brought(wanted)
+    if not (callable(function) and _takes_two(function)):
+        raise wanted.unusable(origin, f"it cannot be called with a Report and a Style: {function!r:.80}")
+
+    def text_of(report: Report, style: Style) -> str:
+        try:
+            text = function(report, style)
+        except GradtrendError:
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise RuntimeError(f"the package {origin} failed to make the report: {why}") from error
+        if not isinstance(text, str):  # what it promised; anything else would be written as an empty report, or not
+            raise wanted.unusable(origin, f"it returned {type(text).__name__}, not str")
+        return text
+
+    return text_of
+
+
+def _takes_two(function: Callable[..., object]) -> bool:
+    from inspect import signature
+
+    try:
+        signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # written in C, and does not say
+        return True
+    return True

@@ -9,14 +9,14 @@ import pytest
 
 from gradtrend.ingest.reading.columns import Column, points_of
 from gradtrend.ingest.settings.folder import settings_of
-from gradtrend.pipeline.analyze import analyze_path
+from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
 
 HUGE = "9" * 5000
 
 
 def analyzed(path: Path) -> str:
-    reports, failures = analyze_path(str(path), AnalyzeOptions())
+    reports, failures = analyze_paths((str(path),), AnalyzeOptions())
     assert not [failure.bug for failure in failures if failure.bug]
     return str(reports[0].verdict) if reports else "failure"
 

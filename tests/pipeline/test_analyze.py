@@ -13,8 +13,8 @@ import pytest
 from gradtrend.errors import ConfigError
 from gradtrend.model.report import RunReport
 from gradtrend.pipeline import runs
-from gradtrend.pipeline.analyze import analyze_path
-from gradtrend.pipeline.runs import AnalyzeOptions, source_names
+from gradtrend.pipeline.analyze import analyze_paths
+from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.series import read_path
 from tests.places import LIGHTLY
 
@@ -22,7 +22,7 @@ RUN = LIGHTLY / "exploding_lr_nan"
 
 
 def one(path: Path, **options: Any) -> RunReport:
-    (report,), failures = analyze_path(str(path), AnalyzeOptions(**options))
+    (report,), failures = analyze_paths((str(path),), AnalyzeOptions(**options))
     assert failures == ()
     return report
 
@@ -110,7 +110,7 @@ def test_a_folder_of_runs_is_judged_run_by_run(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "metrics.jsonl").write_bytes(b"\xff" * 100)
     (tmp_path / "truth.jsonl").write_text('{"case": "a", "verdict": ["stable"]}\n')
-    reports, failures = analyze_path(str(tmp_path), AnalyzeOptions())
+    reports, failures = analyze_paths((str(tmp_path),), AnalyzeOptions())
     assert [report.run for report in reports] == [str(tmp_path / "a"), str(tmp_path / "b")]
     (failure,) = failures
     assert (failure.path, failure.bug) == (str(tmp_path / "c"), None)
@@ -122,12 +122,12 @@ def test_a_bug_is_a_failure_with_its_traceback(monkeypatch: pytest.MonkeyPatch) 
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr(runs, "load_runs", breaks)
-    reports, (failure,) = analyze_path(str(RUN), AnalyzeOptions())
+    reports, (failure,) = analyze_paths((str(RUN),), AnalyzeOptions())
     assert reports == ()
     assert "ZeroDivisionError: by zero" in failure.message
     assert "breaks" in (failure.bug or "")
     monkeypatch.setattr(runs, "find_runs", breaks)
-    _, (failure,) = analyze_path(str(RUN), AnalyzeOptions())
+    _, (failure,) = analyze_paths((str(RUN),), AnalyzeOptions())
     assert failure.path == str(RUN)
     assert failure.bug is not None
 
@@ -140,7 +140,7 @@ def test_wrong_options_are_errors_before_anything_is_read() -> None:
         {"rules_dir": Path("gone")},
     ):
         with pytest.raises(ConfigError):
-            analyze_path("missing", AnalyzeOptions(**options))
+            analyze_paths(("missing",), AnalyzeOptions(**options))
 
 
 def test_reading_without_judging() -> None:
@@ -149,8 +149,3 @@ def test_reading_without_judging() -> None:
     assert log.run == str(RUN)
     assert {"grad_norm", "loss", "lr"} <= set(log.table["role"])
     assert read_path("gone", AnalyzeOptions())[1][0].path == "gone"
-
-
-def test_the_sources_that_can_be_named() -> None:
-    assert source_names()[0] == "auto"
-    assert {"jsonl", "tensorboard", "mlflow", "console"} <= set(source_names())

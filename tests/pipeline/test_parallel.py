@@ -66,6 +66,12 @@ def test_the_order_is_that_of_the_items() -> None:
     assert os.getpid() in processes
 
 
+def test_what_cannot_be_sent_to_another_process_is_done_here() -> None:
+    assert parallel.in_order(lambda item: (item, os.getpid()), range(4), MUCH, 2) == [
+        (i, os.getpid()) for i in range(4)
+    ]
+
+
 @pytest.mark.parametrize(("items", "seconds", "processes"), [(40, MUCH - 0.1, 2), (40, MUCH, 1), (1, MUCH, 2)])
 def test_no_process_is_started_where_it_does_not_pay(items: int, seconds: float, processes: int) -> None:
     done = parallel.in_order(process_of, range(items), seconds, processes)

@@ -9,7 +9,7 @@ import torch
 
 from gradtrend.ingest.captures.find import read_capture
 from gradtrend.model.replay import Inspection
-from gradtrend.replay import inspect
+from gradtrend.replay import health
 from gradtrend.replay.inspect import inspect_capture
 
 
@@ -31,7 +31,7 @@ def inspected(path: Path, state: dict[str, torch.Tensor], microbatches: list[obj
 def test_every_value_is_counted_once_however_it_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(inspect, "_CHUNK", chunk)
+    monkeypatch.setattr(health, "_CHUNK", chunk)
     values = torch.zeros(6, 5, 4)
     values[2, 3, 1] = torch.nan
     values[5, 4, 3] = torch.inf
@@ -42,8 +42,8 @@ def test_every_value_is_counted_once_however_it_lies(
 
 def test_a_batch_named_a_thousand_times_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[object] = []
-    view = inspect._view
-    monkeypatch.setattr(inspect, "_view", lambda contents, ref: looks.append(ref) or view(contents, ref))
+    view = health._view
+    monkeypatch.setattr(health, "_view", lambda contents, ref: looks.append(ref) or view(contents, ref))
     one = {"image": torch.tensor([torch.nan])}
     result = inspected(tmp_path / "a.gradtrend.pt", {"w": torch.ones(1)}, [one] * 1000)
     assert len(result.nonfinite) == 1000

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats import ADAPTERS
+from gradtrend.ingest.formats import SOURCES
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs import standard_input
 from gradtrend.ingest.runs.tree import LogFile, Tree, adapter_for, adapter_without_head, log_tree
@@ -83,7 +83,7 @@ def _single(path: str, file: Path, source: str) -> RunFiles:
         raise InputError(f"{path}: the file is empty", "The run may not have flushed its log yet.")
     adapter = adapter_for(file, source)
     if adapter is None:
-        names = ", ".join(a.name for a in ADAPTERS)
+        names = ", ".join(name for name in SOURCES if name != "auto")
         raise InputError(
             f"{path}: not a log that gradtrend knows", f"Known formats: {names}; --source names one outright."
         )

@@ -35,7 +35,7 @@ def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunL
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
     readings, errors = _read_all(run, options)
-    apart = separate(readings)
+    apart = separate(readings, {log.adapter.name for log in run.logs if log.adapter.one_run_a_folder})
     if len(apart) < 2:
         return (_joined(run, readings, errors, choice),)
     # What the folder holds beside them cannot be told to belong to one of them: it stands with the first.

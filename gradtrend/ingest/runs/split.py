@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import polars as pl
 
-from gradtrend.ingest.formats import ADAPTERS
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.model.words import Role
 
-# Event files and stores of one folder are one run by their tools' own rules; loose files of text need not be.
-_ONE_RUN_FORMATS = frozenset(adapter.name for adapter in ADAPTERS if adapter.one_run_a_folder)
 # Two files log the same steps when one has this share of the other's; copies and other ranks of one run then agree.
 _SAME_STEPS = 0.5
 # ... and is of another run when at most this share of the common steps agrees.
@@ -22,15 +19,17 @@ _TOLERANCE = 0.05  # other ranks and rounded prints differ by less
 _LEAST_POINTS = 3
 
 
-def separate(readings: Sequence[Reading]) -> list[list[Reading]]:
+def separate(readings: Sequence[Reading], one_run_formats: Collection[str] = ()) -> list[list[Reading]]:
     """The readings by run: one list where all may be of one run, else one for each file that is a run of its own.
 
+    Files of `one_run_formats` that lie in one folder are of one run by their tools' own rules (event files, stores);
+    loose files of text need not be.
     Another format beside them that logs a norm is a run as well; what logs none is given to the first.
     """
     groups: dict[tuple[str, str], list[Reading]] = {}
     for reading in readings:
         groups.setdefault((reading.format, str(reading.path.parent)), []).append(reading)
-    several = [key for key, parts in groups.items() if key[0] not in _ONE_RUN_FORMATS and len(parts) > 1]
+    several = [key for key, parts in groups.items() if key[0] not in one_run_formats and len(parts) > 1]
     if not several:
         return [list(readings)]
     norms = {key: [_norm(reading) for reading in parts] for key, parts in groups.items()}

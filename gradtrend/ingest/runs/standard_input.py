@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats import ADAPTERS
+from gradtrend.ingest.formats import adapters_of
 from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
 
 PATH = Path("-")
 _HEAD_BYTES = 64 * 1024  # enough for the first rows of any log
-_STREAMED = tuple(adapter for adapter in ADAPTERS if adapter.read_stream is not None)
 WAIT_SECONDS = 5.0  # for somebody to write to a named pipe
 _PAUSE_SECONDS = 0.02
 _PIPE_IN = "Pipe a log into it: python train.py 2>&1 | gradtrend analyze -"
@@ -47,14 +46,18 @@ def adapter(source: str, path: Path = PATH) -> Adapter:
 
     Raises InputError for a format that needs a file.
     """
-    known = sorted(adapter.name for adapter in _STREAMED)
-    if source not in ("auto", *known):
+    if not _streamed(source):
         place = "standard input" if path == PATH else "a pipe"
         raise InputError(
             f"{path}: {source} cannot be read from {place}",
-            f"Known there: {', '.join(known)}. Give the file itself.",
+            f"Known there: {', '.join(sorted(a.name for a in _streamed('auto')))}. Give the file itself.",
         )
     return Adapter(source, lambda other, head: other == path, partial(_read, source))
+
+
+def _streamed(source: str) -> list[Adapter]:
+    """The adapters of that format, or of all, that can read a stream."""
+    return [a for a in adapters_of(source) if a.read_stream is not None and source in ("auto", a.name)]
 
 
 def _read(source: str, path: Path, options: ReadOptions) -> Sequence[Reading]:
@@ -78,7 +81,7 @@ def _from_stream(source: str, stream: BinaryIO, empty: str) -> Sequence[Reading]
     head = stream.read(_HEAD_BYTES)
     if not head.strip():
         raise InputError(empty, _PIPE_IN)
-    wanted = [adapter for adapter in _STREAMED if source in ("auto", adapter.name)]
+    wanted = _streamed(source)
     chosen = next((adapter for adapter in wanted if adapter.claims(PATH, head)), wanted[-1])
     assert chosen.read_stream is not None
     return chosen.read_stream(io.BufferedReader(cast(io.RawIOBase, _PutBack(head, stream))))

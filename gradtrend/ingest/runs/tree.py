@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradtrend.ingest.formats import ADAPTERS
+from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import Adapter
 
 _HEAD_BYTES = 64 * 1024
@@ -19,6 +19,7 @@ _NEVER = re.compile(
     r"|zip|whl|parquet|arrow|tfrecord|lock|toml|ya?ml|pkl|pdf|sh|cfg|ini)$",
     re.IGNORECASE,
 )
+_NOTHING = re.compile(r"(?!)")  # for a format of another package, which knows its own names
 _MAX_VISITS = 10  # of one folder by several links: `latest`, `best` and the like
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "mlartifacts", "artifacts"})
 _Place = tuple[int, int]  # device and inode
@@ -50,16 +51,21 @@ class Tree:
 
 def adapter_for(file: Path, source: str = "auto") -> Adapter | None:
     """The adapter that claims a file, by content and then by name; `source` names one outright."""
+    adapters = adapters_of(source)
     if source != "auto":
-        return next(adapter for adapter in ADAPTERS if adapter.name == source)
+        return next(adapter for adapter in adapters if adapter.name == source)
+    return _first_to_claim(adapters, file)
+
+
+def _first_to_claim(adapters: Sequence[Adapter], file: Path) -> Adapter | None:
     with file.open("rb") as opened:
         head = opened.read(_HEAD_BYTES)
-    return next((adapter for adapter in ADAPTERS if adapter.claims(file, head)), None)
+    return next((adapter for adapter in adapters if adapter.claims(file, head)), None)
 
 
 def adapter_without_head(path: Path, source: str = "auto") -> Adapter | None:
     """The adapter that claims what has no first bytes: a folder that is one log (a store), an address."""
-    return next((a for a in ADAPTERS if source in ("auto", a.name) and a.claims(path, b"")), None)
+    return next((a for a in adapters_of(source) if source in ("auto", a.name) and a.claims(path, b"")), None)
 
 
 class _Walk:
@@ -70,6 +76,8 @@ class _Walk:
 
     def __init__(self, source: str) -> None:
         self._source = source
+        self._adapters = adapters_of(source)
+        self._passed_over = _NEVER if source in SOURCES else _NOTHING
         self._visits: Counter[_Place] = Counter()
 
     def tree(self, folder: Path, above: frozenset[_Place] = frozenset()) -> Tree:
@@ -102,12 +110,12 @@ class _Walk:
         return tree if tree.logs or tree.children or tree.has_debug else None
 
     def _file(self, file: Path) -> LogFile | None:
-        if not file.is_file() or _NEVER.search(file.name) or file.stat().st_size == 0:
+        if not file.is_file() or self._passed_over.search(file.name) or file.stat().st_size == 0:
             return None
         try:
-            adapter = adapter_for(file)
+            adapter = _first_to_claim(self._adapters, file)
         except PermissionError:  # known by its name, it is told when it is read
-            adapter = adapter_without_head(file)
+            adapter = next((a for a in self._adapters if a.claims(file, b"")), None)
         return LogFile(file, adapter) if adapter is not None and self._source in ("auto", adapter.name) else None
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from gradtrend.model.rule import Condition, Hold, Rule, Scope
+from gradtrend.report.text.lines import severity_word, wrapped
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.numbers import number
 from gradtrend.report.wording.style import Style
-
-_LOOKS = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
 def rule_table(rules: Sequence[Rule], style: Style) -> str:
@@ -18,49 +16,45 @@ def rule_table(rules: Sequence[Rule], style: Style) -> str:
     column = max((len(rule.name) for rule in rules), default=0)
     lines = []
     for rule in rules:
-        severity = style.paint(f"{rule.severity:<7}", _LOOKS[rule.severity])
+        severity = severity_word(rule.severity, style, 7)
         lines.append(f"{style.paint(rule.id, 'bold')}  {rule.name:<{column}}  {severity}  {escape(rule.summary)}")
     return "".join(f"{line}\n" for line in lines)
 
 
 def rule_page(rule: Rule, style: Style) -> str:
     """Everything about one rule: meaning, limits and their reasons, blind spots, actions."""
-    severity = style.paint(rule.severity, _LOOKS[rule.severity])
-    lines = [f"{style.paint(f'{rule.id} {rule.name}', 'bold')} ({severity})", "", *_wrap(rule.summary, style)]
+    severity = severity_word(rule.severity, style)
+    title = style.paint(f"{rule.id} {rule.name}", "bold")
+    lines = [f"{title} ({severity})", "", *wrapped(_one_line(rule.summary), style, "", "")]
     parts = (
         ("What it means", _paragraphs(rule.help, style)),
-        ("Applies to", _wrap(_target(rule), style, "  ")),
+        ("Applies to", wrapped(_target(rule), style)),
         ("Fires when", _conditions(rule, style)),
-        ("Silenced by", _wrap(", ".join(rule.unless), style, "  ")),
+        ("Silenced by", wrapped(", ".join(rule.unless), style)),
         ("Does not see", _paragraphs(rule.blind, style)),
         (
             "Next actions, what stands in braces filled in from the run",
             [line for action in rule.actions for line in _action(action.text, action.when, style)],
         ),
     )
-    for title, part in parts:
+    for heading, part in parts:
         if part:
-            lines += ["", style.paint(title, "bold"), *part]
+            lines += ["", style.paint(heading, "bold"), *part]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _wrap(text: str, style: Style, first: str = "", rest: str | None = None) -> list[str]:
-    return textwrap.wrap(
-        escape(text.replace("\n", " ")),
-        style.width,
-        initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
-        break_on_hyphens=False,
-    )
+def _one_line(text: str) -> str:
+    """A text of a rule's file, which may break it into lines where it likes."""
+    return text.replace("\n", " ")
 
 
 def _paragraphs(text: str, style: Style) -> list[str]:
-    return [line for paragraph in text.strip().split("\n\n") for line in _wrap(paragraph, style, "  ")]
+    return [line for paragraph in text.strip().split("\n\n") for line in wrapped(_one_line(paragraph), style)]
 
 
 def _target(rule: Rule) -> str:
     if rule.note:
-        return f"what was noticed while reading: {rule.note}"
+        return f"what was noticed while reading: {_one_line(rule.note)}"
     if rule.scope is Scope.ONCE:
         return "the run as a whole"
     where = "each layer" if rule.scope is Scope.LAYER else "the run's total"
@@ -71,7 +65,7 @@ def _conditions(rule: Rule, style: Style) -> list[str]:
     """The conditions that must all hold, then the alternatives of which one must hold as a whole."""
     lines = [line for condition in rule.when for line in _condition(condition, style)]
     if (held := _hold(rule.hold)) is not None:
-        lines += _wrap(f"the change holds to the end, for {held}", style, "  - ", "    ")
+        lines += wrapped(f"the change holds to the end, for {held}", style, "  - ", "    ")
     for place, alternative in enumerate(rule.alternatives):
         lines.append(f'  {"or" if place else "and"} all of "{escape(alternative.name)}":')
         lines += [line for condition in alternative.when for line in _condition(condition, style)]
@@ -80,8 +74,9 @@ def _conditions(rule: Rule, style: Style) -> list[str]:
 
 def _condition(condition: Condition, style: Style) -> list[str]:
     side = "above" if condition.above is not None else "below"
-    limit = _wrap(f"{condition.measure.replace('_', ' ')} is {side} {number(condition.limit)}", style, "  - ", "    ")
-    return limit + [style.paint(line, "dim") for line in _wrap(f"why: {condition.why}", style, "    ")]
+    limit = wrapped(f"{condition.measure.replace('_', ' ')} is {side} {number(condition.limit)}", style, "  - ", "    ")
+    why = wrapped(f"why: {_one_line(condition.why)}", style, "    ", "    ")
+    return limit + [style.paint(line, "dim") for line in why]
 
 
 def _hold(hold: Hold) -> str | None:
@@ -92,4 +87,4 @@ def _hold(hold: Hold) -> str | None:
 
 def _action(text: str, when: str | None, style: Style) -> list[str]:
     reason = f" [first when: {when.replace('_', ' ')}]" if when else ""
-    return _wrap(text + reason, style, "  - ", "    ")
+    return wrapped(_one_line(text) + reason, style, "  - ", "    ")

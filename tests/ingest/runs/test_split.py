@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gradtrend.pipeline.analyze import analyze_path
+from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
 
 
 def verdicts(folder: Path) -> dict[str, str]:
-    reports, failures = analyze_path(str(folder), AnalyzeOptions())
+    reports, failures = analyze_paths((str(folder),), AnalyzeOptions())
     assert not failures
     return {Path(report.run).name: str(report.verdict) for report in reports}
 
@@ -55,7 +55,7 @@ def test_a_step_that_restarts_with_the_epoch_counts_through_the_run(tmp_path: Pa
         {"epoch": i // 50, "step": i % 50, "loss": 2 + max(0, i - 124), "grad_norm": n} for i, n in enumerate(norms)
     ]
     (tmp_path / "metrics.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (report,), _ = analyze_path(str(tmp_path), AnalyzeOptions())
+    (report,), _ = analyze_paths((str(tmp_path),), AnalyzeOptions())
     (norm,) = (series for series in report.series if series.role == "grad_norm")
     assert (report.verdict, norm.points, norm.last_step) == ("exploding", 200, 199)
     assert norm.onset_step is not None
@@ -67,6 +67,6 @@ def test_a_resumed_run_with_epochs_is_no_restart(tmp_path: Path) -> None:
     steps = [*range(80), *range(50, 120)]
     rows = [{"epoch": step // 40, "step": step, "loss": 2.0, "grad_norm": 1 + step % 4 / 9} for step in steps]
     (tmp_path / "metrics.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (report,), _ = analyze_path(str(tmp_path), AnalyzeOptions())
+    (report,), _ = analyze_paths((str(tmp_path),), AnalyzeOptions())
     assert report.series[0].last_step == 119
     assert "GT511" in {finding.rule for finding in report.findings}

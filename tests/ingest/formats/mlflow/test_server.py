@@ -24,7 +24,7 @@ from gradtrend.errors import InputError, MissingPackageError
 from gradtrend.ingest.formats.mlflow import server as mlflow_server
 from gradtrend.ingest.formats.mlflow import sqlite as mlflow_sqlite
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.pipeline.analyze import analyze_path
+from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
 from tests.ingest.readings import long_table
 from tests.places import EXPLODING
@@ -155,15 +155,15 @@ def test_a_real_run_on_a_server_is_judged_as_from_its_files(server: Server) -> N
         client.log_batch(run, metrics=logged[begin : begin + 1000])
     for begin in range(0, len(params), 100):
         client.log_batch(run, params=[Param(*param) for param in params[begin : begin + 100]])
-    (report,), failures = analyze_path(server.address, AnalyzeOptions(run_id=run))
-    (expected,), _ = analyze_path(str(source / "metrics.jsonl"), AnalyzeOptions())
+    (report,), failures = analyze_paths((server.address,), AnalyzeOptions(run_id=run))
+    (expected,), _ = analyze_paths((str(source / "metrics.jsonl"),), AnalyzeOptions())
     assert failures == ()
     assert (report.verdict, report.nonfinite) == (expected.verdict, expected.nonfinite)
     assert [(s.points, s.trend, s.onset_step) for s in report.series if s.role == "grad_norm"] == [
         (s.points, s.trend, s.onset_step) for s in expected.series if s.role == "grad_norm"
     ]
     assert report.settings.framework == "lightly-train"
-    (none,) = analyze_path(server.address, AnalyzeOptions(run_id="nosuchrun"))[1]
+    (none,) = analyze_paths((server.address,), AnalyzeOptions(run_id="nosuchrun"))[1]
     assert "no run nosuchrun" in none.message
 
 
