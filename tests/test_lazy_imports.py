@@ -50,7 +50,11 @@ def test_other_packages_are_looked_for_only_when_asked() -> None:
 def test_a_short_log_loads_no_other_format_and_no_masked_arrays(tmp_path: Path) -> None:
     log = tmp_path / "metrics.jsonl"
     norms = [1.0, 1.5, 0.9, 1.1, 1.2, 0.8, 1.0, "NaN", "NaN", "NaN"]
-    log.write_text("".join(f'{{"step": {i}, "loss": {9 - i}, "grad_norm": {norm}}}\n' for i, norm in enumerate(norms)))
+    rows = [
+        f'{{"step": {i}, "timestamp": {1760000000000 + i}, "loss": {9 - i}, "grad_norm": {norm}}}\n'
+        for i, norm in enumerate(norms)
+    ]
+    log.write_text("".join(rows))
     modules = loaded(_command("analyze", str(log), "--fail-on", "never"))
     readers = {name for name in modules if name.startswith("gradtrend.ingest.formats.") and name.endswith(".reader")}
     loaded_last, asked_before = "gradtrend.ingest.formats.jsonl.reader", "gradtrend.ingest.formats.json.reader"

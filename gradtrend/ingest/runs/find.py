@@ -14,7 +14,6 @@ from pathlib import Path
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
-from gradtrend.ingest.runs import standard_input
 from gradtrend.ingest.runs.tree import LogFile, Tree, adapter_for, adapter_without_head, log_tree
 
 # Folders that loggers and trainers make inside one run.
@@ -47,7 +46,7 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
     root = Path(path)
     if path == "-":
-        return (RunFiles(path, root, (LogFile(root, standard_input.adapter(source)),), is_stream=True),)
+        return (_stream(path, root, source),)
     if "://" in path:
         return (_at_address(path, root, source),)
     try:
@@ -64,6 +63,12 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
     return tuple(_named(path, root, run) for run in _group(tree)) or (RunFiles(path, root, ()),)
 
 
+def _stream(path: str, pipe: Path, source: str) -> RunFiles:
+    from gradtrend.ingest.runs import standard_input  # loaded for a pipe alone, as few calls have one
+
+    return RunFiles(path, pipe, (LogFile(pipe, standard_input.adapter(source, pipe)),), is_stream=True)
+
+
 def _at_address(path: str, root: Path, source: str) -> RunFiles:
     adapter = adapter_without_head(root, source)
     if adapter is None:
@@ -76,7 +81,7 @@ def _at_address(path: str, root: Path, source: str) -> RunFiles:
 
 def _single(path: str, file: Path, source: str) -> RunFiles:
     if file.is_fifo():
-        return RunFiles(path, file, (LogFile(file, standard_input.adapter(source, file)),), is_stream=True)
+        return _stream(path, file, source)
     if not file.is_file():
         raise InputError(f"{path}: neither a file nor a folder", "Give a log, or pipe one into `gradtrend analyze -`.")
     if file.stat().st_size == 0:

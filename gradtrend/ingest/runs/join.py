@@ -9,7 +9,6 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming
-from gradtrend.ingest.runs.agreement import cross_check
 from gradtrend.ingest.runs.tracks import Track, tracks_of
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
@@ -46,12 +45,21 @@ def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[p
         ranked = _best_first(tracks)
         best.append(ranked[0])
         if namings[ranked[0].metric].role in _CHECKED_ROLES:
-            others = [o for o in ranked[1:] if o.format != ranked[0].format and o.numbered == ranked[0].numbered]
-            notes += [note for other in others if (note := cross_check(ranked[0], other)) is not None]
+            notes += _cross_checks(ranked[0], ranked[1:])
     namings = _with_one_loss(best, namings)
     norms = (track for track in best if namings[track.metric].role is Role.GRAD_NORM)
     notes += [note for track in norms if (note := _segment_note(track)) is not None]
     return _table(best, namings), tuple(notes)
+
+
+def _cross_checks(best: Track, tracks: Sequence[Track]) -> list[Note]:
+    """What comparing a track with those of other formats shows; loaded where there are such."""
+    others = [other for other in tracks if other.format != best.format and other.numbered == best.numbered]
+    if not others:
+        return []
+    from gradtrend.ingest.runs.agreement import cross_check
+
+    return [note for other in others if (note := cross_check(best, other)) is not None]
 
 
 def _best_first(tracks: list[Track]) -> list[Track]:

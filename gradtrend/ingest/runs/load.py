@@ -13,7 +13,6 @@ from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import merge
 from gradtrend.ingest.runs.roles import assign_roles
-from gradtrend.ingest.runs.split import separate
 from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
@@ -35,7 +34,7 @@ def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunL
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
     readings, errors = _read_all(run, options)
-    apart = separate(readings, {log.adapter.name for log in run.logs if log.adapter.one_run_a_folder})
+    apart = _apart(readings, run)
     if len(apart) < 2:
         return (_joined(run, readings, errors, choice),)
     # What the folder holds beside them cannot be told to belong to one of them: it stands with the first.
@@ -43,6 +42,15 @@ def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunL
     first = _joined(named[0], apart[0], errors, choice)
     rest = [_joined(name, parts, [], choice, debug=False) for name, parts in zip(named[1:], apart[1:], strict=True)]
     return (first, *rest)
+
+
+def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
+    """The readings by run; the comparison is loaded where there is something to compare."""
+    if len(readings) < 2:
+        return [readings]
+    from gradtrend.ingest.runs.split import separate
+
+    return separate(readings, {log.adapter.name for log in run.logs if log.adapter.one_run_a_folder})
 
 
 def _joined(

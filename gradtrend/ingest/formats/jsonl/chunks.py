@@ -211,7 +211,8 @@ def _step(table: pl.DataFrame) -> pl.Expr:
 def _time(table: pl.DataFrame) -> pl.Expr:
     """Seconds since the epoch, as `rows.time_of` has them."""
     times = []
-    thousand = pl.lit(pl.Series(np.full(table.height, 1000.0)))  # polars takes a single number's inverse, which rounds
+    # A column, since polars takes the inverse of a single number, which rounds; not from numpy, which loads numpy.ma.
+    thousand = pl.lit(pl.Series([1000.0]).new_from_index(0, table.height))
     for key in _number_columns(table, TIME_KEYS):
         time = pl.col(key).cast(pl.Float64)
         seconds = pl.when(time > FIRST_MILLISECONDS).then(time / thousand).otherwise(time)
