@@ -34,7 +34,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
         verdict=verdict,
         confidence=sure,
         sources=log.sources,
-        series=tuple(summaries(run, judged)),
+        series=tuple(summaries(run, judged, evaluated)),
         nonfinite=_nonfinite(run.nonfinite, judged, checks),
         findings=tuple(by_weight(findings)),
         checks=_checks(rules, evaluated),
@@ -48,6 +48,8 @@ def _curves(rule: Rule, run: RunCurves) -> list[Curve]:
     """What a rule is evaluated on."""
     if rule.scope is Scope.ONCE:
         return [run.curve(run.norms[0] if run.norms else None)]
+    if rule.scope is Scope.FURTHEST:
+        return [run.curve(series) for series in run.furthest]
     if rule.role is Role.GRAD_NORM:
         return [run.curve(series) for series in (run.layers if rule.scope is Scope.LAYER else run.norms)]
     if rule.role is Role.PARAM_NORM:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.run import RunCurves
 from gradtrend.detect.curves.series import Series
+from gradtrend.detect.rules.evaluate import Check
 from gradtrend.detect.verdict import Judged
 from gradtrend.model.report import SeriesReport
-from gradtrend.model.words import Trend
+from gradtrend.model.words import Trend, Verdict
 
 _SKETCH_POINTS = 60  # a sparkline's width on an 80-column terminal
 
 
-def summaries(run: RunCurves, judged: Sequence[Judged]) -> Iterator[SeriesReport]:
-    """Every series with a role, total norms with their trend."""
+def summaries(run: RunCurves, judged: Sequence[Judged], checks: Sequence[Check]) -> Iterator[SeriesReport]:
+    """Every series that counts, total norms with their trend, a loss that diverged with its onset."""
     trends = {id(j.series): j for j in judged}
+    onsets = {
+        id(check.curve.series): check.curve.divergence.onset
+        for check in checks
+        if check.fired and check.rule.verdict is Verdict.DIVERGING and check.curve.divergence is not None
+    }
     for series in run.series:
-        yield _one(run, series, trends.get(id(series)))
+        report = _one(run, series, trends.get(id(series)))
+        yield replace(report, onset_step=onsets[id(series)]) if id(series) in onsets else report
 
 
 def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:
@@ -43,6 +51,7 @@ def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:
         peak=peak,
         decades=decades,
         sketch=_sketch(series.values),
+        covers=None if (covers := run.covers(series)) is None else round(covers, 4),
     )
 
 

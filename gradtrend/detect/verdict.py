@@ -16,6 +16,8 @@ from gradtrend.model.words import Trend, Verdict
 # A trend found on few or doubtful points stands all the same: an explosion is clear with 3 points, and clipping cannot
 # hide one that is there.
 _STANDS_REGARDLESS = (Trend.EXPLODING,)
+# A loss of fewer points than this shows no level, as for a norm.
+_WITNESS_POINTS = 8
 _PRECEDENCE = (Trend.EXPLODING, Trend.VANISHING, Trend.WARMUP_SPIKE)
 
 
@@ -54,6 +56,8 @@ def run_verdict(run: RunCurves, judged: Sequence[Judged], checks: Sequence[Check
             if run.nonfinite.collapsed:
                 sure_of_it = _collapse_confidence(run) * _unrivalled(checks, (Trend.EXPLODING,))
                 return Verdict.NAN_COLLAPSE, round(sure_of_it, 3)
+            if (diverging := _diverging(checks)) is not None:
+                return Verdict.DIVERGING, round(diverging * _unrivalled(checks, (Trend.EXPLODING,)), 3)
             continue
         sure = [j.confidence for j in judged if j.trend is trend and j.confidence is not None]
         sure += [
@@ -65,8 +69,30 @@ def run_verdict(run: RunCurves, judged: Sequence[Judged], checks: Sequence[Check
             # "stable" must hold for every judged series, an alarm for one.
             own = min(sure) if trend is Trend.STABLE else max(sure)
             above = _PRECEDENCE if trend is Trend.STABLE else _PRECEDENCE[: _PRECEDENCE.index(trend)]
-            return Verdict(trend.value), round(own * _unrivalled(checks, above), 3)
+            seen = _seen(run) if trend in (Trend.STABLE, Trend.WARMUP_SPIKE) else 1.0
+            return Verdict(trend.value), round(own * seen * _unrivalled(checks, above), 3)
     return Verdict.UNDETERMINED, None
+
+
+def _seen(run: RunCurves) -> float:
+    """What is left of the confidence in a healthy run whose norm is logged for a part of it only: a quarter at most is
+    lost where a loss goes on to the end and shows what became of the run, half of it where nothing does.
+    """
+    unseen = 1 - max((run.covers(norm) or 0.0 for norm in (*run.norms, *run.layers)), default=1.0)
+    if run.span[0] == run.span[1]:
+        return 1.0
+    witness = any(len(loss.finite_values) >= _WITNESS_POINTS for loss in run.furthest)
+    return 1 - (0.25 if witness else 0.5) * unseen
+
+
+def _diverging(checks: Sequence[Check]) -> float | None:
+    """How sure the surest rule is by which the loss diverges; None where none fired."""
+    sure = [
+        confidence(check.strength, len(check.curve.series.finite_values))
+        for check in checks
+        if check.fired and check.rule.verdict is Verdict.DIVERGING and check.curve.series is not None
+    ]
+    return max(sure, default=None)
 
 
 def _unrivalled(checks: Sequence[Check], trends: Sequence[Trend]) -> float:

@@ -21,8 +21,10 @@ SCHEMA_VERSION = "1.0"
 class SeriesReport:
     """One series as judged. `trend` is None unless it is a gradient norm.
 
-    `decades` is log10(peak / baseline). `sketch` holds at most 60 values for a sparkline (NaN and inf kept): the
-    largest value of each equal share of the points, in step order; it is not part of the JSON report.
+    `decades` is log10(peak / baseline). `covers` is the share of the run's steps over which the series is logged; of a
+    loss that diverges `onset_step` is where it left its best level. `sketch` holds at most 60 values for a sparkline
+    (NaN and inf kept): the largest value of each equal share of the points, in step order; it is not part of the JSON
+    report.
     """
 
     metric: str
@@ -37,6 +39,7 @@ class SeriesReport:
     peak: float | None = None
     decades: float | None = None
     sketch: tuple[float, ...] = ()
+    covers: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gradtrend.model.words import Cause, Role, Severity, Trend
+from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
 
 
 class Scope(StrEnum):
-    """What a rule is evaluated on: each total, each per-layer norm, or the run as a whole."""
+    """What a rule is evaluated on: each total, each per-layer norm, the run as a whole, or the losses that are logged
+    to the end of the run.
+    """
 
     RUN = "run"
     LAYER = "layer"
     ONCE = "once"
+    FURTHEST = "furthest"
 
 
 class Missing(StrEnum):
@@ -103,8 +106,8 @@ class Rule:
 
     `role` and `scope`, or `note` (an observation made while reading) or `replay` say what it is applied to. It fires
     where all conditions of `when`, and all of one alternative if there are any, hold. `unless` lists ids that silence
-    it. A rule with a `trend` or `cause` gives it to the series or the collapse, one that `forbids_verdict` makes the
-    trend undetermined. `blind` says what it does not see.
+    it. A `trend`, `cause` or `verdict` is what it says of the series, the collapse or the run; a rule that
+    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see.
     """
 
     id: str
@@ -119,6 +122,7 @@ class Rule:
     note: str | None = None
     replay: ReplayTopic | None = None
     trend: Trend | None = None
+    verdict: Verdict | None = None
     cause: Cause | None = None
     forbids_verdict: bool = False
     when: tuple[Condition, ...] = ()

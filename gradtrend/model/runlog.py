@@ -84,6 +84,9 @@ class RunLog:
     `role` (a `Role` value), `layer` (None for a total), `step` (i64), `value` (f64; NaN and inf kept), `time` (f64
     seconds since the epoch or null), `line` (i64, 1-based, or null), `segment` (i32 from 0; it grows by one where the
     steps of a series go back, that is after a resume or an overwrite).
+
+    `losses` are the metrics that log the whole training loss (of batches, averaged, evaluated), the one with the most
+    points first; empty where there is none, or where all are terms of a loss that is not logged as a whole.
     """
 
     run: str
@@ -93,6 +96,7 @@ class RunLog:
     captures: tuple[Capture, ...] = ()
     overflow_reports: tuple[OverflowReport, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    losses: tuple[str, ...] = ()
 
 
 def rows_that_count(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -29,6 +29,7 @@ class Verdict(StrEnum):
 
     EXPLODING = "exploding"
     NAN_COLLAPSE = "nan-collapse"
+    DIVERGING = "diverging"
     VANISHING = "vanishing"
     WARMUP_SPIKE = "warmup-spike"
     STABLE = "stable"

@@ -96,7 +96,8 @@ def log_of(
         rows(f"grad_norm/{layer}", Role.GRAD_NORM, values, cut(values), layer)
         for layer, values in (layers or {}).items()
     ]
-    return RunLog("run", pl.concat(frames) if frames else pl.DataFrame(schema=TABLE_SCHEMA), **more)
+    table = pl.concat(frames) if frames else pl.DataFrame(schema=TABLE_SCHEMA)
+    return RunLog("run", table, **({"losses": ("loss",) if loss is not None else ()} | more))
 
 
 def curve_of(log: RunLog, metric: str | None = "grad_norm") -> Curve:

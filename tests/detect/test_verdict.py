@@ -31,7 +31,7 @@ COLLAPSES = [*noise(4)[:50], *[NAN] * 10]
 
 def several(*norms: list[float], loss: list[float] | None = None) -> RunLog:
     frames = [rows(f"grad_norm/part{i}", Role.GRAD_NORM, norm) for i, norm in enumerate(norms)]
-    return RunLog("run", pl.concat([*frames, rows("loss", Role.LOSS, loss or FLAT)]))
+    return RunLog("run", pl.concat([*frames, rows("loss", Role.LOSS, loss or FLAT)]), losses=("loss",))
 
 
 @pytest.mark.parametrize(

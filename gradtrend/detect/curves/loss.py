@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,17 +15,25 @@ from gradtrend.detect.curves.series import BoolArray, FloatArray, IntArray, Seri
 _GAIN_SIGMAS = 3.0
 # Fewer points than this have no level that they left.
 _LEVEL_POINTS = 8
+# A loss evaluated every few hundred steps ends before the last batch.
+_NEARLY = 0.02
+# A negative value smaller than this share of the loss is rounding; of others one in a hundred says nothing.
+_ROUNDING = 1e-3
+_FEW = 0.01
 _MEDIAN_ERROR = 1.253  # standard error of a median over that of a mean, normal distribution: sqrt(pi / 2)
 
 
-def pick_loss(losses: tuple[Series, ...]) -> Series | None:
-    """The run's one training loss: the one with most points, the first of them."""
-    return max(losses, key=len, default=None)
+def batch_loss(losses: Sequence[Series], norms: Sequence[Series]) -> Series | None:
+    """The loss of the steps whose norms are logged: the one with most steps in common with them, then most points."""
+    steps = norms[0].steps if norms else np.zeros(0, dtype=np.int64)
+    return max(losses, key=lambda loss: (int(np.isin(loss.steps, steps).sum()), len(loss)), default=None)
 
 
-def shows_progress(losses: tuple[Series, ...]) -> bool:
-    """Whether the loss says how far training came: one loss does; several without a total are terms that compete."""
-    return len(losses) == 1
+def furthest_of(losses: Sequence[Series]) -> tuple[Series, ...]:
+    """The losses that are logged to the end, or nearly: within 2 % of the steps of that which reaches furthest."""
+    first = min((int(loss.steps[0]) for loss in losses), default=0)
+    last = max((int(loss.steps[-1]) for loss in losses), default=0)
+    return tuple(loss for loss in losses if last - int(loss.steps[-1]) <= _NEARLY * (last - first))
 
 
 def masked_steps(loss: Series, norm: Series) -> BoolArray:
@@ -82,9 +91,15 @@ def descent_of(loss: Series | None) -> Descent | None:
     if loss is None:
         return None
     steps, values = loss.steps[loss.finite], loss.finite_values
-    if len(values) < 2 or values.min() < 0 or (values > 0).mean() < 0.5:
+    if len(values) < 2 or _goes_below_zero(values) or (values > 0).mean() < 0.5:
         return None
     return Descent(steps, values, last_values(values), scatter_of(values))
+
+
+def _goes_below_zero(values: FloatArray) -> bool:
+    """Whether a loss goes below zero as one that may: values that rounding made, or one among hundreds, say nothing."""
+    below = values < -_ROUNDING * median(np.abs(values))
+    return bool(below.sum() > _FEW * len(values))
 
 
 def last_values(values: FloatArray) -> FloatArray:

@@ -74,16 +74,21 @@ def find_collapse(series: Series) -> Collapse | None:
     return Collapse(index, int(series.steps[index]), n - index)
 
 
-def nonfinite_state(log: RunLog, norms: Sequence[Series], loss: Series | None, scaled: bool) -> NonFiniteState:
-    """What the log and the files under `debug/` say together. `scaled` says that a loss scaler is at work."""
+def nonfinite_state(
+    log: RunLog, norms: Sequence[Series], loss: Series | None, furthest: Sequence[Series], scaled: bool
+) -> NonFiniteState:
+    """What the log and the files under `debug/` say together. `loss` is that of the batches, `furthest` are the losses
+    that are logged to the end; `scaled` says that a loss scaler is at work.
+    """
+    later = [other for other in furthest if loss is None or other.metric != loss.metric]
+    losses = [*([] if loss is None else [loss]), *later]
     grad_steps = [int(n.steps[~n.finite][0]) for n in norms if not n.finite.all()]
-    loss_steps = [int(loss.steps[~loss.finite][0])] if loss is not None and not loss.finite.all() else []
+    loss_steps = [int(one.steps[~one.finite][0]) for one in losses if not one.finite.all()]
     collapses = [c for n in norms if (c := _lasting(n, loss, scaled)) is not None]
-    if loss is not None and (c := find_collapse(loss)) is not None and c.points >= 2:
-        collapses.append(c)
+    collapses += [c for one in losses if (c := find_collapse(one)) is not None and c.points >= 2]
     if loss is not None and not loss_steps and (gone := _loss_gone(loss, collapses)) is not None:
         loss_steps = [gone]
-    evidence = _evidence(log, norms, [] if loss is None else [loss])
+    evidence = _evidence(log, norms, losses)
     first = min(collapses, key=lambda c: c.step, default=None)
     collapse_step = min([c.step for c in collapses] + ([] if evidence is None else [evidence]), default=None)
     captured = [c.step for c in log.captures if c.step is not None and not c.finite]

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from gradtrend.detect.curves.divergence import Divergence, divergence_of
 from gradtrend.detect.curves.levels import median
-from gradtrend.detect.curves.loss import (
-    Descent,
-    descent_of,
-    gain_overall,
-    loss_scatter,
-    lowest_level,
-    pick_loss,
-    shows_progress,
-    without_masked,
-)
+from gradtrend.detect.curves.loss import Descent, batch_loss, descent_of, furthest_of, gain_overall, without_masked
 from gradtrend.detect.curves.nonfinite import Collapse, NonFiniteState, find_collapse, nonfinite_state
 from gradtrend.detect.curves.series import Series, series_of, total_of
 from gradtrend.detect.curves.shape import Change, Shape, describe
@@ -33,7 +25,10 @@ _BEYOND_HISTORY = 0.5
 class RunCurves:
     """One run: its series by role, and what holds for all of them.
 
-    `progress` is the loss where it says how far training came, else None.
+    `loss` is the loss of the batches whose norms are judged, `progress` the same where it says how far training came,
+    else None. `furthest` are the losses that say so and reach to the end of the run: a batch loss may be logged for the
+    first hundred steps only, and an evaluated one to the end. `total_is_made` says that the total norm was not logged
+    but made of those of the layers, which need not be all.
     """
 
     log: RunLog
@@ -41,16 +36,33 @@ class RunCurves:
     layers: tuple[Series, ...]
     loss: Series | None
     progress: Series | None
+    furthest: tuple[Series, ...]
     lr: Series | None
     loss_scale: Series | None
     param_norms: tuple[Series, ...]
     nonfinite: NonFiniteState
+    total_is_made: bool = False
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """Every series that has a role: total norms, layers, loss, learning rate, loss scale, weight norms."""
-        single = tuple(s for s in (self.loss, self.lr, self.loss_scale) if s is not None)
-        return (*self.norms, *self.layers, *single, *self.param_norms)
+        """Every series that counts: total norms, layers, losses, learning rate, loss scale, weight norms."""
+        batch = () if self.loss is None else (self.loss,)
+        losses = (*batch, *(loss for loss in self.furthest if loss is not self.loss))
+        single = tuple(s for s in (self.lr, self.loss_scale) if s is not None)
+        return (*self.norms, *self.layers, *losses, *single, *self.param_norms)
+
+    def covers(self, series: Series) -> float | None:
+        """The share of the run's steps over which a series is logged; None where the run has but one step."""
+        first, last = self.span
+        if not len(series) or last <= first:
+            return None
+        return (int(series.steps[-1]) - int(series.steps[0])) / (last - first)
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The first and the last step of any series that counts."""
+        ends = [int(step) for series in self.series if len(series) for step in (series.steps[0], series.steps[-1])]
+        return min(ends, default=0), max(ends, default=0)
 
     def curve(self, series: Series | None) -> Curve:
         """The curve of one of this run's series, or of the run as a whole; always the same one."""
@@ -67,23 +79,8 @@ class RunCurves:
 
     @cached_property
     def descent(self) -> Descent | None:
-        """How the loss came down, or None where it cannot tell."""
+        """How the batch loss came down, or None where it cannot tell."""
         return descent_of(self.progress)
-
-    @cached_property
-    def loss_gain(self) -> float | None:
-        """How far the loss came over the whole run, as a share of where it was; None where it cannot tell."""
-        return None if self.progress is None or self.descent is None else gain_overall(self.progress, self.descent)
-
-    @cached_property
-    def loss_scatter(self) -> float | None:
-        """Relative scatter of the loss over the run."""
-        return loss_scatter(self.progress)
-
-    @cached_property
-    def lowest_loss(self) -> float | None:
-        """The lowest settled level of the loss, or None without one or with few points."""
-        return lowest_level(self.progress)
 
     @cached_property
     def top_layer_level(self) -> float | None:
@@ -137,6 +134,32 @@ class Curve:
         return None if self.shape is None else self.shape.fall
 
     @cached_property
+    def progress(self) -> Series | None:
+        """The loss that this curve is of, where it says how far training came; else the run's batch loss that does."""
+        if self.series is not None and self.series.role is Role.LOSS:
+            says = any(self.series is loss for loss in (self.run.progress, *self.run.furthest))
+            return self.series if says else None
+        return self.run.progress
+
+    @cached_property
+    def loss_gain(self) -> float | None:
+        """How far that loss came over the whole run, as a share of where it was; None where it cannot tell."""
+        if self.progress is None or self.descent is None:
+            return None
+        own = self.progress is self.series
+        return gain_overall(self.progress, self.descent) if own else self.run.curve(self.progress).loss_gain
+
+    @cached_property
+    def descent(self) -> Descent | None:
+        """How that loss came down; None where it cannot tell."""
+        return self.run.descent if self.progress is self.run.progress else descent_of(self.progress)
+
+    @cached_property
+    def divergence(self) -> Divergence | None:
+        """Where that loss began, where it was best, where it ended."""
+        return None if self.progress is None else divergence_of(self.progress)
+
+    @cached_property
     def spikes(self) -> tuple[Spike, ...]:
         """All spikes that came back."""
         return () if self.shape is None else find_spikes(self.shape.y, self.shape.local)
@@ -162,7 +185,8 @@ class Curve:
         """The last step that counts as warm-up or just after it."""
         assert self.series is not None
         steps = self.series.steps
-        return early_until(int(steps[0]), int(steps[-1]), self.run.warmup_end)
+        last = max(int(steps[-1]), self.run.span[1])  # a norm logged for the first steps only is all of it early
+        return early_until(int(steps[0]), last, self.run.warmup_end)
 
     def before(self, index: int) -> tuple[tuple[int, int], ...]:
         """Windows of steps just before a judged point: a twentieth of the run; at the start its first point as well."""
@@ -198,14 +222,29 @@ def run_curves(log: RunLog) -> RunCurves:
     layers = tuple(s for s in by_role[Role.GRAD_NORM] if s.layer is not None)
     if not norms and (total := total_of(layers)) is not None:
         norms = (total,)
-    losses = by_role[Role.LOSS]
-    loss = pick_loss(losses)
+    losses = tuple(_without_masked(loss, norms) for loss in by_role[Role.LOSS])
+    wholes = _whole(losses, log)
+    loss = batch_loss(wholes or losses, norms)
     scales = by_role[Role.LOSS_SCALE]
     scaled = bool(scales) or bool(log.settings.in_float16)
-    state = nonfinite_state(log, norms, loss, scaled)
-    for norm in norms:
-        loss = without_masked(loss, norm) if loss is not None else None
+    furthest = furthest_of(wholes)
+    raw = {loss.metric: loss for loss in by_role[Role.LOSS]}
+    state = nonfinite_state(log, norms, None if loss is None else raw[loss.metric], furthest, scaled)
     lr = max(by_role[Role.LR], key=len, default=None)
     scale = max(scales, key=len, default=None)
-    progress = loss if shows_progress(losses) else None
-    return RunCurves(log, norms, layers, loss, progress, lr, scale, by_role[Role.PARAM_NORM], state)
+    progress = loss if wholes else None
+    made = bool(norms) and all(one is not norms[0] for one in series)
+    return RunCurves(log, norms, layers, loss, progress, furthest, lr, scale, by_role[Role.PARAM_NORM], state, made)
+
+
+def _whole(losses: Sequence[Series], log: RunLog) -> tuple[Series, ...]:
+    """The losses that log the whole loss; one that never has a value is a placeholder beside one that has."""
+    wholes = tuple(loss for loss in losses if loss.metric in log.losses)
+    valued = tuple(loss for loss in wholes if loss.finite.any())
+    return valued or wholes
+
+
+def _without_masked(loss: Series, norms: Sequence[Series]) -> Series:
+    for norm in norms:
+        loss = without_masked(loss, norm)
+    return loss

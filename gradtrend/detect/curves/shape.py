@@ -22,6 +22,12 @@ _EDGE_SIGMAS = 3.0
 _HELD_SHARE = 0.9
 # Share of earlier points that counts as having been there before; the rest are spikes.
 _HISTORY_QUANTILE = 0.98
+# An excursion that came back fell by x4, the height of a spike, and by more than noise does.
+_CAME_BACK = 0.6
+_CAME_BACK_SIGMAS = 4.0
+_CAME_BACK_SHARE = 0.7  # of its height
+# A run whose first step is too large has so many values before it that no window is full of.
+_FIRST = 2
 # Zeros that end a log stand this far (decades) below its smallest value: well past what any rule asks.
 _ZERO_DROP = 3.0
 # A norm of ordinary size: at least a thousandth of the median of all positive ones.
@@ -33,6 +39,7 @@ class Direction(Enum):
 
     UP = "up"
     DOWN = "down"
+    FROM_FIRST = "up from the first values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,8 @@ class Shape:
 
     `levels` are the medians of full windows, `local` (n,) is the level around each point, `scatter` the deviation about
     it in decades, `noise` that or the one from point to point, the smaller; `baseline` is the lowest and `highest` the
-    highest settled level, `end` where the curve ends.
+    highest settled level, `end` where the curve ends, `climb` the
+    change from its first values, which may be over before any level has settled.
     """
 
     steps: IntArray
@@ -69,6 +77,7 @@ class Shape:
     end: float
     rise: Change
     fall: Change
+    climb: Change
 
     @property
     def points(self) -> int:
@@ -77,7 +86,7 @@ class Shape:
 
     def change(self, direction: Direction) -> Change:
         """The rise or the fall."""
-        return self.rise if direction is Direction.UP else self.fall
+        return {Direction.UP: self.rise, Direction.DOWN: self.fall, Direction.FROM_FIRST: self.climb}[direction]
 
     @property
     def larger(self) -> Change:
@@ -125,10 +134,12 @@ def describe(series: Series, ends_nonfinite: bool) -> Shape | None:
     end = median(y[-last:])
     baseline, highest = float(levels.min()), float(levels.max())
     rise = _change(y, smoothed, baseline, end, noise)
+    rise = replace(rise, onset=_last_start(y, smoothed, rise, noise))
     if ends_nonfinite:
         rise = max(rise, _last_point_rise(y, smoothed, baseline, noise), key=_weight)
     fall = _change(-y, -smoothed, -highest, -end, noise)
-    return Shape(steps, y, levels, local, scatter, noise, baseline, highest, end, rise, fall)
+    climb = _change(y, smoothed, float(y[:_FIRST].max()), end, noise)
+    return Shape(steps, y, levels, local, scatter, noise, baseline, highest, end, rise, fall, climb)
 
 
 def _weight(change: Change) -> float:
@@ -147,6 +158,24 @@ def _change(y: FloatArray, smoothed: FloatArray, level: float, end: float, noise
     beyond = end - quantile(y[:onset], _HISTORY_QUANTILE) if onset else float("inf")
     points = len(y) - onset if held_from < len(y) else 0
     return Change(decades, onset, points, held_from, beyond)
+
+
+def _last_start(y: FloatArray, smoothed: FloatArray, rise: Change, noise: float) -> int:
+    """The onset of a rise, or where an excursion that came back lies between it and the change: the first point of the
+    change that is beyond everything before it.
+    """
+    onset, held_from = rise.onset, rise.held_from
+    stretch = smoothed[onset : held_from + 1]
+    if not len(stretch):
+        return onset
+    highest = np.maximum.accumulate(stretch)
+    low = int(np.argmax(highest - stretch))
+    fallen, height = float((highest - stretch)[low]), float(highest[low]) - float(smoothed[max(0, onset - 1)])
+    if fallen <= max(_CAME_BACK, _CAME_BACK_SIGMAS * noise, _CAME_BACK_SHARE * height):
+        return onset
+    before = np.maximum.accumulate(y[: held_from + 1])
+    within = np.flatnonzero(y[1 : held_from + 1] <= before[:-1])
+    return max(onset, min(int(within[-1]) + 2, len(y) - 1)) if len(within) else onset
 
 
 def _last_point_rise(y: FloatArray, smoothed: FloatArray, level: float, noise: float) -> Change:

@@ -15,6 +15,8 @@ _STILL_FLAT = 1.01
 SWITCH_FACTOR = 1.5
 # "Just after" warm-up: half as long again. A spike later than that has another reason.
 _AFTER_SHARE = 0.5
+# A learning rate that climbs over nine tenths of the run is a schedule (or a range test), no warm-up.
+_ALL_RUN = 0.9
 # Without a warm-up in the log, the first 15 % of a run: most schedules warm up over 1-10 % of it.
 EARLY_SHARE = 0.15
 
@@ -38,6 +40,6 @@ def warmup_end(lr: Series | None) -> int | None:
 def early_until(first_step: int, last_step: int, warm_end: int | None) -> float:
     """The last step that counts as warm-up or just after it."""
     early = first_step + EARLY_SHARE * (last_step - first_step)
-    if warm_end is None:
+    if warm_end is None or warm_end - first_step >= _ALL_RUN * (last_step - first_step):
         return early
     return max(early, first_step + (1 + _AFTER_SHARE) * (warm_end - first_step))

@@ -45,6 +45,22 @@ def _share_of_zeros(curve: Curve) -> float | None:
     return float(zero.sum() / series.finite.sum())
 
 
+def _zeros_at_end(curve: Curve) -> float | None:
+    """How many exact zeros end the log, after a norm that was not zero; 0 where it began with them."""
+    values = _finite(curve)
+    positive = np.flatnonzero(values > 0)
+    return float(len(values) - 1 - positive[-1]) if len(positive) and values[0] > 0 else 0.0
+
+
+def _norm_ends_at(curve: Curve) -> float | None:
+    """How far into the run's steps the norm is logged, as a share of them."""
+    first, last = curve.run.span
+    series = curve.series
+    if series is None or not len(series) or last <= first:
+        return None
+    return (int(series.steps[-1]) - first) / (last - first)
+
+
 def _share_repeated(curve: Curve) -> float | None:
     """Share of the points that repeat the value before them exactly (of those that are neither zero nor the top)."""
     values = _finite(curve)
@@ -84,6 +100,8 @@ MEASURES: Mapping[str, Measure] = {
     "gradient_norms": Measure(_gradient_norms, "series", "total gradient norms", spans.whole, ""),
     "share_at_top": Measure(_share_at_top, "share", "norms equal to the largest one", spans.whole),
     "share_of_zeros": Measure(_share_of_zeros, "share", "norms exactly zero", spans.whole),
+    "zeros_at_end": Measure(_zeros_at_end, "points", "exact zeros that end the log", spans.whole),
+    "norm_ends_at": Measure(_norm_ends_at, "share", "of the run's steps until the norm ends", spans.whole, "no steps"),
     "share_repeated": Measure(
         _share_repeated, "share", "norms equal to the one before", spans.whole, "fewer than 2 finite norms"
     ),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gradtrend.detect.curves.levels import median, spread
-from gradtrend.detect.curves.loss import last_values, scatter_of
+from gradtrend.detect.curves.loss import scatter_of
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray
 from gradtrend.detect.curves.warmup import SWITCH_FACTOR
@@ -16,11 +16,12 @@ from gradtrend.detect.measures.measure import Measure
 
 # Fewer points than this show neither a plateau nor a change of scatter.
 _LEAST_POINTS = 40
+# A loss that ends three times above the level of its first twentieth has not improved, whatever its peak was.
+_FAR_ABOVE = 3.0
 
 
 def _finite(curve: Curve) -> FloatArray:
-    loss = curve.run.progress
-    return np.zeros(0) if loss is None else loss.finite_values
+    return np.zeros(0) if curve.progress is None else curve.progress.finite_values
 
 
 def _loss_spike_factor(curve: Curve) -> float | None:
@@ -31,20 +32,52 @@ def _loss_spike_factor(curve: Curve) -> float | None:
 
 
 def _loss_rise_factor(curve: Curve) -> float | None:
-    """The loss at the end over its lowest settled level, as a factor; None for a loss that is not positive."""
-    values, lowest = _finite(curve), curve.run.lowest_loss
-    if lowest is None or values.min() <= 0:
-        return None
-    return median(last_values(values)) / lowest
+    """The loss at the end over its best level, as a factor; None where that is not positive."""
+    seen = curve.divergence
+    return None if seen is None or seen.best <= 0 else seen.end / seen.best
 
 
 def _loss_rise_over_noise(curve: Curve) -> float | None:
     """The same rise in standard deviations of the loss's point-to-point scatter."""
-    values, lowest = _finite(curve), curve.run.lowest_loss
-    if lowest is None:
+    return None if curve.divergence is None else curve.divergence.sigmas
+
+
+def _loss_lost_share(curve: Curve) -> float | None:
+    """The share of its progress that the loss has lost at its end; 1 and more where it ends no lower than it began."""
+    return None if curve.divergence is None else min(curve.divergence.lost, 1e6)
+
+
+def _loss_share_above_start(curve: Curve) -> float | None:
+    """The share of the values of the loss that lie above the first one."""
+    return None if curve.divergence is None else curve.divergence.above
+
+
+def _loss_peak_over_start(curve: Curve) -> float | None:
+    """The highest settled level of the loss over its first value, as a factor; None where that is not positive."""
+    seen = curve.divergence
+    return None if seen is None or seen.first <= 0 else seen.peak / seen.first
+
+
+def _loss_peak_over_noise(curve: Curve) -> float | None:
+    """How far the highest settled level of the loss lies above its first value, over its scatter."""
+    return None if curve.divergence is None else curve.divergence.climb
+
+
+def _loss_end_over_peak(curve: Curve) -> float | None:
+    """The end of the loss over its highest settled level, as a factor; None where that is not positive."""
+    seen = curve.divergence
+    return None if seen is None or seen.peak <= 0 else seen.end / seen.peak
+
+
+def _loss_fall_since_peak(curve: Curve) -> float | None:
+    """How far the loss came down from its highest level to its end, as a share of that, where it was best at its very
+    start: losses whose task grows at first rise so, and then improve. 0 where it was best later, or ends far above its
+    early level.
+    """
+    if (seen := curve.divergence) is None:
         return None
-    rise = median(last_values(values)) - lowest
-    return rise / max(scatter_of(values), 1e-12 * abs(rise) + 1e-300)
+    grew = seen.best_at_start and seen.peak > 0 and seen.end <= _FAR_ABOVE * seen.early
+    return 1 - seen.end / seen.peak if grew else 0.0
 
 
 def _loss_points(curve: Curve) -> float | None:
@@ -115,10 +148,32 @@ MEASURES: Mapping[str, Measure] = {
         _loss_spike_factor, "x", "highest late spike of the loss", spans.late_spikes, "the loss goes below zero"
     ),
     "loss_rise_factor": Measure(
-        _loss_rise_factor, "x", "end of the loss over its lowest level", spans.whole, "the loss is not positive"
+        _loss_rise_factor, "x", "end of the loss over its best level", spans.loss_climb, "the loss is not positive"
     ),
     "loss_rise_over_noise": Measure(
-        _loss_rise_over_noise, "sigma", "the same over its scatter", spans.whole, "fewer than 8 losses"
+        _loss_rise_over_noise, "sigma", "the same over its scatter", spans.loss_climb, "fewer than 4 losses"
+    ),
+    "loss_lost_share": Measure(
+        _loss_lost_share, "share", "progress of the loss that is lost", spans.loss_climb, "fewer than 4 losses"
+    ),
+    "loss_share_above_start": Measure(
+        _loss_share_above_start, "share", "values of the loss above the first", spans.loss_climb, "fewer than 4 losses"
+    ),
+    "loss_peak_over_start": Measure(
+        _loss_peak_over_start,
+        "x",
+        "highest level of the loss over its first value",
+        spans.loss_climb,
+        "the loss is not positive",
+    ),
+    "loss_peak_over_noise": Measure(
+        _loss_peak_over_noise, "sigma", "the same over its scatter", spans.loss_climb, "fewer than 4 losses"
+    ),
+    "loss_end_over_peak": Measure(
+        _loss_end_over_peak, "x", "end of the loss over its highest level", spans.loss_climb, "the loss is not positive"
+    ),
+    "loss_fall_since_peak": Measure(
+        _loss_fall_since_peak, "share", "fall of the loss since its peak", spans.loss_climb, "fewer than 4 losses"
     ),
     "loss_points": Measure(_loss_points, "points", "finite points of the loss", spans.whole, ""),
     "alternation": Measure(

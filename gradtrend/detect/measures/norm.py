@@ -8,12 +8,16 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from gradtrend.detect.curves.hump import hump_height
 from gradtrend.detect.curves.levels import median, window_of
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.shape import Direction
 from gradtrend.detect.curves.warmup import EARLY_SHARE
 from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
+
+# Two values before and one after.
+_LEAST_POINTS = 3
 
 
 def _decades_above_baseline(curve: Curve) -> float | None:
@@ -27,6 +31,35 @@ def _decades_above_early(curve: Curve) -> float | None:
         return None
     first = int(EARLY_SHARE * shape.points)
     return shape.end - median(shape.y[first : first + window_of(shape.points)])
+
+
+def _decades_above_first(curve: Curve) -> float | None:
+    """How far the end of the run lies above its first two values, the higher of them."""
+    return None if (shape := curve.shape) is None or shape.points < _LEAST_POINTS else shape.climb.decades
+
+
+def _first_over_noise(curve: Curve) -> float | None:
+    """The same in standard deviations of the log's own scatter."""
+    return None if (shape := curve.shape) is None or shape.points < _LEAST_POINTS else shape.climb.decades / shape.noise
+
+
+def _decades_of_last_points(curve: Curve) -> float | None:
+    """How far the last point, or the last two, lie above everything before them; 0 where they do not."""
+    if (shape := curve.shape) is None or shape.points < _LEAST_POINTS:
+        return None
+    y = shape.y
+    return max(0.0, float(y[-1] - y[:-1].max()), float(y[-2:].min() - y[:-2].max()))
+
+
+def _last_over_noise(curve: Curve) -> float | None:
+    """The same in standard deviations of the log's own scatter."""
+    higher = _decades_of_last_points(curve)
+    return None if higher is None or curve.shape is None else higher / curve.shape.noise
+
+
+def _decades_above_typical(curve: Curve) -> float | None:
+    """How far the end of the run lies above the median of the run."""
+    return None if (shape := curve.shape) is None else shape.end - median(shape.y)
 
 
 def _decades_beyond_history(curve: Curve) -> float | None:
@@ -67,13 +100,20 @@ def _decades_below_history(curve: Curve) -> float | None:
 
 
 def _typical_norm(curve: Curve) -> float | None:
-    """The median of the norm over the run."""
-    return None if curve.shape is None else float(10 ** median(curve.shape.y))
+    """The median of the norm over the run; None for a total made of layers, which need not be that of the model."""
+    return None if curve.run.total_is_made or curve.shape is None else float(10 ** median(curve.shape.y))
 
 
 def _early_spike_decades(curve: Curve) -> float | None:
     """Height of the highest spike during warm-up or just after it, above the local level."""
     return None if curve.shape is None else max((s.decades for s in curve.early_spikes), default=0.0)
+
+
+def _early_hump_decades(curve: Curve) -> float | None:
+    """Height of a ragged hump of five points or more during warm-up, above what is before and after it."""
+    if (shape := curve.shape) is None:
+        return None
+    return hump_height(shape.y, int(np.searchsorted(shape.steps, curve.early_until, side="right")))
 
 
 def _late_spike_decades(curve: Curve) -> float | None:
@@ -121,6 +161,19 @@ MEASURES: Mapping[str, Measure] = {
     "decades_above_early": Measure(
         _decades_above_early, "decades", "rise of the end over the level after 15 %", spans.whole, change=Direction.UP
     ),
+    "decades_above_first": Measure(
+        _decades_above_first, "decades", "end over the first two values", spans.climb, change=Direction.FROM_FIRST
+    ),
+    "first_over_noise": Measure(
+        _first_over_noise, "sigma", "the same over the log's own scatter", spans.climb, change=Direction.FROM_FIRST
+    ),
+    "decades_of_last_points": Measure(
+        _decades_of_last_points, "decades", "the last points over all before them", spans.last_points
+    ),
+    "last_over_noise": Measure(_last_over_noise, "sigma", "the same over the log's own scatter", spans.last_points),
+    "decades_above_typical": Measure(
+        _decades_above_typical, "decades", "end over the median", spans.rise, change=Direction.UP
+    ),
     "decades_beyond_history": Measure(
         _decades_beyond_history, "decades", "rise of the end over all seen before", spans.whole, change=Direction.UP
     ),
@@ -143,6 +196,9 @@ MEASURES: Mapping[str, Measure] = {
     "typical_norm": Measure(_typical_norm, "", "median of the norm", spans.whole),
     "early_spike_decades": Measure(
         _early_spike_decades, "decades", "highest spike in warm-up or just after", spans.early_spikes
+    ),
+    "early_hump_decades": Measure(
+        _early_hump_decades, "decades", "ragged hump in warm-up over what is beside it", spans.whole
     ),
     "late_spike_decades": Measure(_late_spike_decades, "decades", "highest spike after warm-up", spans.late_spikes),
     "late_spikes": Measure(_late_spikes, "spikes", "spikes after warm-up that came back", spans.late_spikes),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gradtrend.detect.curves.loss import loss_scatter
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.shape import Direction
+from gradtrend.detect.curves.warmup import EARLY_SHARE
 from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 # A rise younger than this many points has not shown yet what it does to the loss.
 _LOSS_ANSWERS = 8
+_LEVEL = 3  # points
 
 
 def _gain(curve: Curve, *windows: tuple[int, int]) -> float | None:
@@ -38,14 +41,32 @@ def _loss_gain_since_low(curve: Curve) -> float | None:
     return _gain(curve, curve.since(shape.fall.held_from))
 
 
+def _loss_gain_since_first(curve: Curve) -> float | None:
+    """How far the loss came since its first two values, as a share of where it was."""
+    loss, descent = curve.progress, curve.descent
+    if loss is None or descent is None or len(loss) < _LEVEL:
+        return None
+    return descent.gain((int(loss.steps[0]), int(loss.steps[1])))
+
+
+def _loss_gain_late(curve: Curve) -> float | None:
+    """How far the loss came after the first 15 % of its points, as a share of where it was."""
+    loss = curve.run.progress
+    if loss is None or len(loss) < _LOSS_ANSWERS:
+        return None
+    first = int(EARLY_SHARE * len(loss))
+    last = first + max(3, len(loss) // 20) - 1
+    return _gain(curve, (int(loss.steps[first]), int(loss.steps[min(last, len(loss) - 1)])))
+
+
 def _loss_gain_overall(curve: Curve) -> float | None:
     """How far the loss came over the whole run, as a share of where it was."""
-    return curve.run.loss_gain
+    return curve.loss_gain
 
 
 def _loss_scatter_overall(curve: Curve) -> float | None:
     """Relative scatter of the loss over the run."""
-    return curve.run.loss_scatter
+    return loss_scatter(curve.progress)
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -67,6 +88,12 @@ MEASURES: Mapping[str, Measure] = {
         spans.whole,
         "no usable loss",
         change=Direction.DOWN,
+    ),
+    "loss_gain_since_first": Measure(
+        _loss_gain_since_first, "share", "loss gained since its start", spans.whole, "no usable loss"
+    ),
+    "loss_gain_late": Measure(
+        _loss_gain_late, "share", "loss gained after the first 15 %", spans.whole, "no usable loss"
     ),
     "loss_gain_overall": Measure(
         _loss_gain_overall, "share", "loss gained over the run", spans.whole, "no usable loss"

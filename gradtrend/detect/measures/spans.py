@@ -49,9 +49,24 @@ def rise(curve: Curve) -> Steps | None:
     return _to_the_end(curve, lambda shape: shape.rise.onset)
 
 
+def climb(curve: Curve) -> Steps | None:
+    """The rise from the first values to the end."""
+    return _to_the_end(curve, lambda shape: shape.climb.onset)
+
+
 def fall(curve: Curve) -> Steps | None:
     """The fall to the end."""
     return _to_the_end(curve, lambda shape: shape.fall.onset)
+
+
+def loss_climb(curve: Curve) -> Steps | None:
+    """From where the loss left its best level to its end."""
+    return None if curve.divergence is None else (curve.divergence.onset, curve.divergence.last)
+
+
+def last_points(curve: Curve) -> Steps | None:
+    """The last two judged points."""
+    return _to_the_end(curve, lambda shape: shape.points - 2)
 
 
 def whole(curve: Curve) -> Steps | None:
@@ -66,7 +81,18 @@ def _to_the_end(curve: Curve, first: Callable[[Shape], int]) -> Steps | None:
 
 
 # Where the measures of a rule speak of several, the one that says most of the moment counts.
-_IN_ORDER: tuple[Span, ...] = (collapse, nonfinite, early_spikes, late_spikes, rise, fall, whole)
+_IN_ORDER: tuple[Span, ...] = (
+    collapse,
+    nonfinite,
+    last_points,
+    early_spikes,
+    late_spikes,
+    loss_climb,
+    rise,
+    climb,
+    fall,
+    whole,
+)
 
 
 def first_span(spans: Collection[Span], curve: Curve) -> Steps:

@@ -86,8 +86,9 @@ def _held(hold: Hold, curve: Curve, conditions: Sequence[Condition]) -> tuple[bo
     shape = curve.shape
     if shape is None or (hold.points is None and hold.fraction is None):
         return True, _MOST_RATIO
-    lasted = _lasted(hold, curve, shape, _change_of(conditions, shape)) >= 1
-    return lasted, _lasted(hold, curve, shape, shape.larger)
+    own = _change_of(conditions, shape)
+    ratio = _lasted(hold, curve, shape, own)
+    return ratio >= 1, ratio if own is shape.climb else _lasted(hold, curve, shape, shape.larger)
 
 
 def _change_of(conditions: Sequence[Condition], shape: Shape) -> Change:

@@ -12,7 +12,7 @@ from typing import Any
 from gradtrend.detect.rules.problems import problems_of
 from gradtrend.errors import ConfigError
 from gradtrend.model.rule import REPLAY_NOTE, Action, Alternative, Condition, Hold, Missing, ReplayTopic, Rule, Scope
-from gradtrend.model.words import Cause, Role, Severity, Trend
+from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -108,6 +108,7 @@ def _rule(data: Mapping[str, Any]) -> Rule:
         note=select.get("note", REPLAY_NOTE if "replay" in select else None),
         replay=ReplayTopic(select["replay"]) if "replay" in select else None,
         trend=Trend(data["trend"]) if "trend" in data else None,
+        verdict=Verdict(data["verdict"]) if "verdict" in data else None,
         cause=Cause(data["cause"]) if "cause" in data else None,
         when=tuple(_condition(condition) for condition in data.get("when", ()) if "case" not in condition),
         alternatives=tuple(_alternatives(data)),

@@ -11,7 +11,7 @@ from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.circumstances import FACTS
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
 from gradtrend.model.rule import Missing, ReplayTopic, Scope
-from gradtrend.model.words import Cause, Role, Severity, Trend
+from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
 
 
 def _are_texts(value: Any) -> bool:
@@ -32,10 +32,10 @@ _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "a text or a list of texts": lambda value: isinstance(value, str) or _are_texts(value),
 }
 _TOP = {
-    "id": "text", "name": "text", "severity": "text", "trend": "text", "cause": "text", "summary": "text",
-    "message": "text", "help": "text", "blind": "text", "forbids_verdict": "true or false", "unless": "a list of texts",
-    "select": "a table", "when": "a list of tables", "alternative": "a list of tables", "hold": "a table",
-    "action": "a list of tables",
+    "id": "text", "name": "text", "severity": "text", "trend": "text", "cause": "text", "verdict": "text",
+    "summary": "text", "message": "text", "help": "text", "blind": "text", "forbids_verdict": "true or false",
+    "unless": "a list of texts", "select": "a table", "when": "a list of tables", "alternative": "a list of tables",
+    "hold": "a table", "action": "a list of tables",
 }  # fmt: skip
 _REQUIRED = ("id", "name", "severity", "summary", "message")
 _SELECT = {"role": "text", "scope": "text", "note": "text", "replay": "text"}
@@ -54,6 +54,7 @@ def problems_of(data: Mapping[str, Any]) -> list[str]:
     data = _sound(data, _TOP)
     for key, words in (("severity", Severity), ("trend", Trend), ("cause", Cause)):
         found += _wrong_word(key, data, [word.value for word in words])
+    found += _wrong_word("verdict", data, [Verdict.DIVERGING.value])
     select, hold = data.get("select", {}), data.get("hold", {})
     found += _select_problems(select)
     if not {"when", "alternative"} & set(data) and not {"note", "replay"} & set(select):

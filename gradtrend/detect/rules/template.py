@@ -16,7 +16,7 @@ TEMPLATE_NAMES = frozenset(
         "details", "lr", "lr_peak", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
         "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
-        "risen_to", "loss_flat",
+        "risen_to", "loss_flat", "loss_first", "loss_best", "loss_end",
     }
 )  # fmt: skip
 
@@ -52,6 +52,8 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
         "note": note.message if note else None,
         "details": note.details if note else None,
     }
+    if (seen := curve.divergence) is not None:
+        values |= {"loss_first": seen.first, "loss_best": seen.best, "loss_end": seen.end}
     if shape is not None:
         values |= _shape_values(curve)
     return values

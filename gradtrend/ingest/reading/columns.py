@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
 
+from gradtrend.ingest.reading.names import normalise
 from gradtrend.ingest.reading.numbers import whole
+from gradtrend.ingest.reading.patterns import HELD_OUT
 
 
 @dataclass(slots=True)
@@ -38,8 +41,55 @@ def settled(points: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     A logged null becomes NaN where that is what it stands for, else it is left out.
     """
+    if any(of_one["value"].null_count() for of_one in points.values()):
+        points = _without_evaluations(_without_empty_start(points))
     series = {name: _without_nulls(of_one) for name, of_one in points.items()}
     return {name: kept for name, kept in series.items() if kept.height}
+
+
+def _without_empty_start(points: Mapping[str, pl.DataFrame]) -> Mapping[str, pl.DataFrame]:
+    """The points without the nulls before the first number, where several metrics begin so on the same lines: that is a
+    row of another kind (an evaluation before the first step), not NaN in all of them.
+    """
+    starts = {name: start for name, of_one in points.items() if (start := _empty_start(of_one))}
+    counts = Counter(starts.values())
+    alike = {name: len(start) for name, start in starts.items() if counts[start] > 1}
+    return {name: of_one[alike.get(name, 0) :] for name, of_one in points.items()}
+
+
+def _without_evaluations(points: Mapping[str, pl.DataFrame]) -> Mapping[str, pl.DataFrame]:
+    """The points without the nulls on the rows of an evaluation: those with a number of a held-out metric, where the
+    metric itself has most of its numbers on other rows (so not where each row has both).
+    """
+    held_out = [of_one for name, of_one in points.items() if _is_held_out(name)]
+    numbers = [of_one.filter(of_one["value"].is_not_null())["line"] for of_one in held_out]
+    lines = pl.concat(numbers).drop_nulls().unique() if numbers else pl.Series(dtype=pl.Int64)
+    if not len(lines):
+        return points
+    return {name: of_one if _is_held_out(name) else _measured(of_one, lines) for name, of_one in points.items()}
+
+
+def _is_held_out(name: str) -> bool:
+    return HELD_OUT.search(normalise(name)) is not None
+
+
+def _measured(points: pl.DataFrame, evaluations: pl.Series) -> pl.DataFrame:
+    missing = points["value"].is_null()
+    if not missing.any():
+        return points
+    evaluated = points["line"].is_in(evaluations.implode()).fill_null(False)
+    numbers = int((~missing).sum())
+    return points.filter(~(missing & evaluated)) if int((~missing & ~evaluated).sum()) * 2 > numbers else points
+
+
+def _empty_start(points: pl.DataFrame) -> tuple[int, ...]:
+    """The lines of the nulls before the first number of a metric; none where it has no number or its rows no line."""
+    value = points["value"]
+    first = value.is_not_null().arg_max()
+    if first is None or not first or value[first] is None:
+        return ()
+    lines = points["line"][:first]
+    return () if lines.null_count() else tuple(lines.to_list())
 
 
 def points_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:

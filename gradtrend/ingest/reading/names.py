@@ -39,7 +39,7 @@ _CLOSES = {")": "(", "]": "["}
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # keeps the length, unlike str.lower
 
 
-def _normalise(name: str) -> str:
+def normalise(name: str) -> str:
     """Lower case, words joined by `_`; the hierarchical separators `/`, `.` and `:` stay."""
     text = _LOOSE.sub("_", _HUMP.sub("_", name.strip()).translate(_LOWER))
     return re.sub(r"_*([/.:])_*", r"\1", text).strip("_")
@@ -56,7 +56,7 @@ def _quantity(text: str) -> str:
 
 def name_metric(name: str) -> Naming:
     """What one metric name says on its own. `assign_roles` settles what needs the other names."""
-    text = _normalise(name)
+    text = normalise(name)
     quantity = _quantity(text)
     if patterns.OTHER_AXIS.search(text):
         return Naming(Role.OTHER, None, "the same metric over another axis than steps", quantity)

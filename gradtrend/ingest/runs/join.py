@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
 from gradtrend.ingest.reading import Reading
-from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming
+from gradtrend.ingest.reading.names import Naming, normalise
+from gradtrend.ingest.runs.losses import whole_losses, without_parts
 from gradtrend.ingest.runs.tracks import Track, tracks_of
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
@@ -29,27 +30,51 @@ _FLOAT64_DIGITS = 17  # text that prints more keeps no more
 _CHECKED_ROLES = (Role.GRAD_NORM, Role.LOSS, Role.LR)
 
 
-def merge(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> tuple[pl.DataFrame, tuple[Note, ...]]:
-    """The run's table (columns of `TABLE_SCHEMA`) and what was noticed while joining.
-
-    Each quantity comes from the source with the most points, then the most digits; `namings` gives a role to every
-    metric name.
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The readings of a run joined: its table (columns of `TABLE_SCHEMA`), what was noticed meanwhile, and the metrics
+    that log the whole training loss (see `whole_losses`).
     """
-    candidates: dict[tuple[str, str | None], list[Track]] = {}
-    for track in tracks_of(readings):
-        naming = namings[track.metric]
-        candidates.setdefault((naming.quantity, naming.layer), []).append(track)
+
+    table: pl.DataFrame
+    notes: tuple[Note, ...]
+    losses: tuple[str, ...]
+
+
+def join(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> Joined:
+    """The joined readings. Each quantity comes from the source with the most points, then the most digits; `namings`
+    gives a role to every metric name.
+    """
     best: list[Track] = []
     notes: list[Note] = []
-    for tracks in candidates.values():
+    for tracks in _of_one_quantity(tracks_of(readings), namings):
         ranked = _best_first(tracks)
         best.append(ranked[0])
         if namings[ranked[0].metric].role in _CHECKED_ROLES:
             notes += _cross_checks(ranked[0], ranked[1:])
-    namings = _with_one_loss(best, namings)
+    losses = [track.reach for track in best if namings[track.metric].role is Role.LOSS]
+    wholes = whole_losses(losses, namings, [track.metric for track in best])
+    namings = without_parts(namings, losses, wholes)
     norms = (track for track in best if namings[track.metric].role is Role.GRAD_NORM)
     notes += [note for track in norms if (note := _segment_note(track)) is not None]
-    return _table(best, namings), tuple(notes)
+    return Joined(_table(best, namings), tuple(notes), wholes)
+
+
+def _of_one_quantity(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> Iterable[list[Track]]:
+    """The tracks by what they log: its quantity and layer, and its name where one format logs that quantity under
+    several (`loss` and `train/loss`): those are series of their own.
+    """
+    names: dict[tuple[str, str, str | None], set[str]] = {}
+    for track in tracks:
+        naming = namings[track.metric]
+        names.setdefault((track.format, naming.quantity, naming.layer), set()).add(normalise(track.metric))
+    several = {(quantity, layer) for (_, quantity, layer), found in names.items() if len(found) > 1}
+    groups: dict[tuple[str, str | None, str], list[Track]] = {}
+    for track in tracks:
+        naming = namings[track.metric]
+        what = (naming.quantity, naming.layer)
+        groups.setdefault((*what, normalise(track.metric) if what in several else ""), []).append(track)
+    return groups.values()
 
 
 def _cross_checks(best: Track, tracks: Sequence[Track]) -> list[Note]:
@@ -66,20 +91,6 @@ def _best_first(tracks: list[Track]) -> list[Track]:
     if len(tracks) == 1:
         return tracks
     return sorted(tracks, key=lambda t: (not t.numbered, t.points, min(t.digits, _FLOAT64_DIGITS)), reverse=True)
-
-
-def _with_one_loss(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> Mapping[str, Naming]:
-    """Of several names for the whole loss (`loss`, `total_loss`) the one with the most points keeps the role.
-
-    Parts of a loss without a total stay as they are: none of them stands for the others.
-    """
-    wholes = [t for t in tracks if namings[t.metric].role is Role.LOSS and namings[t.metric].priority < PART_OF_LOSS]
-    if len(wholes) < 2:
-        return namings
-    chosen = max(wholes, key=lambda t: t.points).metric
-    why = f"another name for the loss; {chosen} has more points"
-    others = {t.metric: replace(namings[t.metric], role=Role.OTHER, why=why) for t in wholes if t.metric != chosen}
-    return {**namings, **others}
 
 
 def _table(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> pl.DataFrame:

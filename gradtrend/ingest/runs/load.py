@@ -11,7 +11,7 @@ from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.find import RunFiles
-from gradtrend.ingest.runs.join import merge
+from gradtrend.ingest.runs.join import join
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
@@ -66,13 +66,14 @@ def _joined(
     names = {name for reading in numbered for name in reading.series}
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
-    table, notes = merge(numbered, namings)
-    notes += _without_steps(numbered)
+    joined = join(numbered, namings)
+    notes = joined.notes + _without_steps(numbered)
     sources = tuple(_source(reading, run) for reading in numbered)
     noticed = (note for reading in numbered for note in reading.notes)
     return RunLog(
         run=run.name,
-        table=table,
+        table=joined.table,
+        losses=joined.losses,
         sources=sources,
         notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
         captures=captures,

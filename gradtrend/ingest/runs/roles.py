@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming, name_metric
+from gradtrend.ingest.reading.names import Naming, name_metric
 from gradtrend.model.words import Role
 
 
@@ -15,12 +15,11 @@ def assign_roles(
 ) -> dict[str, Naming]:
     """Roles for all names of a run, with the user's overrides.
 
-    Only the best loss and learning-rate candidates keep their role where several qualify: a sub-loss beside the total
-    is `other`. An overriding name must be one of `names`; the caller checks that.
+    Which of several losses count shows only when they are read (`losses`). An overriding name must be one of `names`;
+    the caller checks that.
     """
-    namings = {name: name_metric(name) for name in names}
+    namings = _own_value_of_twins({name: name_metric(name) for name in names})
     namings = _drop_weaker_norms(_layers_called_l2(namings))
-    namings = _keep_best(namings, Role.LOSS, "a part of the loss; the total is logged too")
     namings = _override(namings, Role.GRAD_NORM, metric)
     namings = _override(namings, Role.LOSS, loss)
     return _override(namings, Role.LR, lr)
@@ -42,6 +41,23 @@ def _layers_called_l2(namings: Mapping[str, Naming]) -> dict[str, Naming]:
     return result
 
 
+def _own_value_of_twins(namings: Mapping[str, Naming]) -> dict[str, Naming]:
+    """Of `loss_val` and `loss_avg`, as a running meter prints them, the first is the step's own value, not one on
+    held-out data, and the second follows it: an average stays inf after one skipped step.
+    """
+    result = dict(namings)
+    for name in namings:
+        stem, _, ending = name.rpartition("_")
+        twin = next((other for other in (f"{stem}_val", f"{stem}_value") if other in namings), None)
+        if ending not in ("avg", "mean") or not stem or twin is None:
+            continue
+        own = name_metric(stem)
+        if own.role in (Role.GRAD_NORM, Role.LOSS):
+            result[twin] = replace(own, why=f"{own.why}: the step's own value")
+            result[name] = _other(namings[name], f"a running average; {twin} is the step's own value")
+    return result
+
+
 def _drop_weaker_norms(namings: Mapping[str, Naming]) -> dict[str, Naming]:
     """A bare `norm` counts only where nothing says gradient norm; a clipped norm only without its unclipped twin."""
     totals = [n for n in namings.values() if n.role is Role.GRAD_NORM and n.layer is None]
@@ -56,13 +72,6 @@ def _drop_weaker_norms(namings: Mapping[str, Naming]) -> dict[str, Naming]:
         elif naming.clipped and unclipped:
             result[name] = _other(naming, "a gradient norm after clipping; the unclipped one is logged too")
     return result
-
-
-def _keep_best(namings: Mapping[str, Naming], role: Role, why: str) -> dict[str, Naming]:
-    best = min((n.priority for n in namings.values() if n.role is role), default=0)
-    if best >= PART_OF_LOSS:  # no total: all parts stay candidates (heads, actor and critic)
-        return dict(namings)
-    return {k: _other(n, why) if n.role is role and n.priority > best else n for k, n in namings.items()}
 
 
 def _override(namings: Mapping[str, Naming], role: Role, chosen: str | None) -> dict[str, Naming]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from gradtrend.ingest.reading import Reading
+from gradtrend.ingest.runs.losses import Reach
 from gradtrend.model.runlog import rows_that_count
 
 
@@ -28,6 +29,14 @@ class Track:
     def points(self) -> int:
         """Distinct steps."""
         return int(self.rows["step"].n_unique())
+
+    @property
+    def reach(self) -> Reach:
+        """From which step to which it is logged."""
+        first, last = self.rows["step"].min(), self.rows["step"].max()
+        assert isinstance(first, int)
+        assert isinstance(last, int)
+        return Reach(self.metric, first, last, self.points)
 
     @property
     def last_values(self) -> pl.DataFrame:

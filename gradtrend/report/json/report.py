@@ -68,6 +68,7 @@ def _series(series: SeriesReport) -> Json:
         "baseline": series.baseline,
         "peak": series.peak,
         "decades": series.decades,
+        "covers": series.covers,
     }
 
 

@@ -16,6 +16,7 @@ def rule_to_dict(rule: Rule) -> Json:
         "help": rule.help,
         "message": rule.message,
         "trend": rule.trend,
+        "verdict": rule.verdict,
         "cause": rule.cause,
         "select": {"role": rule.role, "scope": rule.scope, "note": rule.note, "replay": rule.replay},
         "when": [

@@ -20,6 +20,7 @@ from gradtrend.report.wording.style import Style
 _LOOKS = {
     Verdict.EXPLODING: "red",
     Verdict.NAN_COLLAPSE: "red",
+    Verdict.DIVERGING: "red",
     Verdict.VANISHING: "red",
     Verdict.WARMUP_SPIKE: "yellow",
     Verdict.STABLE: "green",

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.detect.curves.loss import (
+    batch_loss,
     descent_of,
+    furthest_of,
     loss_scatter,
     masked_steps,
-    pick_loss,
-    shows_progress,
     without_masked,
 )
 from gradtrend.detect.curves.series import Series
@@ -87,12 +87,27 @@ def test_a_loss_without_masked_steps_stays_as_it_is() -> None:
     assert without_masked(loss, norm) is loss
 
 
-def test_the_longest_loss_is_picked_and_several_show_no_progress() -> None:
-    short, long = loss_of([1.0] * 3, "a_loss"), loss_of([1.0] * 9, "b_loss")
-    assert pick_loss((short, long)) is long
-    assert pick_loss(()) is None
-    assert shows_progress((long,))
-    assert not shows_progress((short, long))
+def test_the_batch_loss_is_that_of_the_steps_with_a_norm() -> None:
+    norm = Series("n", Role.GRAD_NORM, None, np.arange(50), np.ones(50))
+    batch = loss_of([1.0] * 50, "loss")
+    evaluated = Series("train/loss", Role.LOSS, None, np.arange(90) * 50, np.ones(90))
+    assert batch_loss((evaluated, batch), (norm,)) is batch
+    assert batch_loss((batch, evaluated), ()) is evaluated
+    assert batch_loss((), (norm,)) is None
+
+
+def test_the_furthest_losses_reach_the_end_or_nearly() -> None:
+    short, to_the_end = loss_of([1.0] * 50, "a"), loss_of([1.0] * 1000, "b")
+    nearly = Series("c", Role.LOSS, None, np.arange(34) * 30, np.ones(34))
+    assert furthest_of((short, to_the_end, nearly)) == (to_the_end, nearly)
+    assert furthest_of(()) == ()
+
+
+@pytest.mark.parametrize("negative", [-5e-9, -40.0])
+def test_one_value_does_not_switch_the_loss_off(negative: float) -> None:
+    values = noisy([2.0] * 300, 0.02)
+    assert descent_of(loss_of([*values[:100], negative, *values[100:]])) is not None
+    assert descent_of(loss_of([*values[:100], *[-1.0] * 30, *values[100:]])) is None
 
 
 def test_scatter_is_relative() -> None:

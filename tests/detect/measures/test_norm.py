@@ -148,11 +148,68 @@ TABLE: dict[str, list[Row]] = {
     ],
     "loss_rise_factor": [
         Row(loss_only(np.concatenate([LOSS, 5 - LOSS])), 3.5, "loss", 0.3), Row(loss_only(LOSS), 1, "loss"),
-        Row(loss_only(LOSS - 2), None, "loss"), Row(loss_only(LOSS[:5]), None, "loss"),
+        Row(loss_only(LOSS - 2), None, "loss"), Row(loss_only(LOSS[:3]), None, "loss"),
     ],
     "loss_rise_over_noise": [
-        Row(loss_only(np.where(np.arange(N) < 50, 1.0, 2.0) + np.log(noise(sigma=0.01))), 1 / 0.023, "loss", 15),
-        Row(loss_only(LOSS[:5]), None, "loss"),
+        Row(loss_only(np.where(np.arange(N) < 50, 1.0, 2.0) + np.log(noise(sigma=0.01))), 1 / 0.023, "loss", 25),
+        Row(loss_only(LOSS[:3]), None, "loss"),
+    ],
+    "loss_lost_share": [
+        Row(loss_only(np.concatenate([LOSS, LOSS[::-1]])), 1, "loss", 0.1), Row(loss_only(LOSS), 0, "loss"),
+        Row(loss_only([1.0, 1.0, 1.0, *range(2, 40)]), 1e6, "loss"), Row(loss_only(LOSS[:3]), None, "loss"),
+    ],
+    "loss_share_above_start": [
+        Row(loss_only(LOSS), 0, "loss"), Row(loss_only(LOSS[::-1]), 1, "loss"), Row(loss_only(LOSS[:3]), None, "loss"),
+    ],
+    "loss_peak_over_start": [
+        Row(loss_only([1.0, *[3.0] * 60]), 3, "loss"), Row(loss_only(LOSS - 9), None, "loss"),
+        Row(loss_only(LOSS[:3]), None, "loss"),
+    ],
+    "loss_peak_over_noise": [
+        Row(loss_only(np.where(np.arange(N) < 50, 1.0, 2.0) + np.log(noise(sigma=0.01))), 1 / 0.023, "loss", 25),
+        Row(loss_only(LOSS[:3]), None, "loss"),
+    ],
+    "loss_end_over_peak": [
+        Row(loss_only([1.0, *[4.0] * 60, *[2.0] * 60]), 0.5, "loss"), Row(loss_only(LOSS - 9), None, "loss"),
+    ],
+    "loss_fall_since_peak": [
+        Row(loss_only([1.0, *[4.0] * 60, *[2.0] * 60]), 0.5, "loss"), Row(loss_only(LOSS), 0, "loss"),
+        Row(loss_only([1.0, 1.0, 1.0, *[900.0] * 60, *[300.0] * 60]), 2 / 3, "loss"),
+        Row(loss_only([*[1.0] * 20, *[900.0] * 60, *[300.0] * 60]), 0, "loss"),
+        Row(loss_only(LOSS[:3]), None, "loss"),
+    ],
+    "loss_gain_since_first": [
+        Row(log_of(ONES, np.linspace(4, 1, N)), 0.75, near=0.02), Row(log_of(ONES, ONES), 0),
+        Row(log_of(ONES, [4.0, 3.0]), None), Row(log_of(ONES), None),
+    ],
+    "loss_gain_late": [
+        Row(log_of(ONES, [4.0] * 10 + [2.0] * 90), 0), Row(log_of(ONES, np.linspace(4, 1, N)), 0.71, near=0.02),
+        Row(log_of(ONES, [4.0] * 5), None), Row(log_of(ONES), None),
+    ],
+    "decades_above_first": [
+        Row(log_of([0.1, 0.1, *[10.0] * 50]), 2), Row(log_of(ONES), 0), Row(log_of([1.0, 2.0]), None),
+    ],
+    "first_over_noise": [
+        Row(log_of([0.1, 0.1, *(10 * noise(50, sigma=0.05))]), 50, near=20), Row(log_of([1.0, 2.0]), None),
+    ],
+    "decades_of_last_points": [
+        Row(log_of([*ONES, 100.0]), 2), Row(log_of([*ONES, 100.0, 1000.0]), 2), Row(log_of([*ONES, 100.0, 1.0]), 0),
+        Row(log_of([*ONES, 10.0, 9.0, 11.0]), 0.04, near=0.01), Row(log_of([1.0, 2.0]), None),
+    ],
+    "last_over_noise": [Row(log_of([*noise(sigma=0.05), 100.0]), 40, near=12), Row(log_of([1.0, 2.0]), None)],
+    "decades_above_typical": [
+        Row(log_of([*ONES, *[100.0] * 8]), 2), Row(log_of(STEP), 2), Row(log_of(ONES), 0), Row(log_of(), None, None),
+    ],
+    "early_hump_decades": [
+        Row(log_of([1.0, 1.0, 1.0, *[50.0, 1.0] * 8, *[1.0] * 300]), 1.7), Row(log_of(ONES), 0),
+        Row(log_of([50.0, *[1.0] * 300]), 0), Row(log_of([1.0] * 150 + [50.0] * 10 + [1.0] * 150), 0),
+        Row(log_of(), None, None),
+    ],
+    "zeros_at_end": [
+        Row(log_of([1.0, 0.0, 2.0, *[0.0] * 9]), 9), Row(log_of([0.0, 2.0, 0.0]), 0), Row(log_of(ONES), 0),
+    ],
+    "norm_ends_at": [
+        Row(log_of(ONES[:26], ONES), 0.25, near=0.01), Row(log_of(ONES, ONES), 1), Row(log_of([1.0], [1.0]), None),
     ],
     "loss_points": [Row(loss_only(at(LOSS, (3, NAN))), N - 1, "loss"), Row(log_of(ONES), 0)],
     "alternation": [

@@ -203,14 +203,6 @@ def test_actor_and_critic_are_a_series_each() -> None:
     assert [name for name, naming in roles.items() if naming.role is Role.LOSS] == ["actor/pg_loss", "critic/vf_loss"]
 
 
-@pytest.mark.parametrize("part", ["loss_cls", "loss_scale", "aux_loss", "val_loss", "z_loss", "mtp_1 loss"])
-@pytest.mark.parametrize("total", ["loss", "train/loss", "total_loss", "lm loss"])
-def test_only_the_total_loss_beside_its_parts(part: str, total: str) -> None:
-    roles = assign_roles([part, total])
-    assert roles[total].role is Role.LOSS
-    assert roles[part].role is not Role.LOSS
-
-
 def test_the_user_overrides() -> None:
     names = ["grad_norm", "grad_norm/fc1", "my_norm", "loss", "my_loss_scale", "lr", "eta"]
     roles = assign_roles(names, metric="my_norm", loss="my_loss_scale", lr="eta")

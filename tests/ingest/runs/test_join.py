@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.ingest.reading import POINTS_SCHEMA, Reading
-from gradtrend.ingest.runs.join import TABLE_SCHEMA, merge
+from gradtrend.ingest.runs.join import TABLE_SCHEMA, join
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.model.runlog import Note, rows_that_count
 
@@ -32,7 +32,8 @@ def reading(
 
 def joined(*readings: Reading) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     names = {name for item in readings for name in item.series}
-    table, notes = merge(readings, assign_roles(names))
+    run = join(readings, assign_roles(names))
+    table, notes = run.table, run.notes
     assert table.schema == TABLE_SCHEMA
     return table, notes
 

@@ -73,6 +73,7 @@ def test_the_contract_in_full(exploding: RunReport) -> None:
         "baseline": 0.9,
         "peak": 320000.0,
         "decades": 5.55,
+        "covers": None,
     }
     assert run["series"][1]["trend"] is None
     assert run["nonfinite"] == {

@@ -18,6 +18,8 @@ from gradtrend.ingest.reading.columns import Column
 _Mask = npt.NDArray[np.bool_]
 
 _DENSE = 0.5  # share of rows that are filled, or of filled ones whose next is, too: row after row, not every tenth
+# Rows further apart than twice the column's own are of another kind.
+_PACE = 2.0
 # Cells compared with one another, in a minute or less. 3,000 layers that become NaN one after another over 10,000 rows
 # come to 90 billion; a table of 100,000 columns made to cost time comes to more.
 _MOST_CELLS = 1e11
@@ -61,6 +63,8 @@ class WideRows:
         missing = _missing(filled)
         for i, name in enumerate(self._names):
             undefined = missing[filled[i].tobytes()] & np.array(self._empty[i], dtype=bool)
+            if undefined.any():
+                undefined = self._at_own_pace(filled[i], undefined)
             points = Column()
             for row in np.flatnonzero(filled[i] | undefined):
                 value = float("nan") if undefined[row] else self._cells[i][row]
@@ -68,6 +72,27 @@ class WideRows:
             if points.values:
                 result[name] = points
         return result
+
+    def _at_own_pace(self, filled: _Mask, undefined: _Mask) -> _Mask:
+        """Which empty cells lie on rows that come at the column's own pace: on others they are not logged.
+
+        Of a loss that is evaluated every fifty steps those on the rows between are no NaN, nor are those of a norm that
+        was logged at every step, where only evaluations go on.
+        """
+        after = undefined.copy()
+        after[: int(np.flatnonzero(filled)[-1]) + 1] = False
+        own, between, later = (self._gap(mask) for mask in (filled, undefined & ~after, after))
+        kept = undefined.copy()
+        if own is not None and between is not None and own > _PACE * between:
+            kept &= after
+        if own is not None and later is not None and later > _PACE * own:
+            kept &= ~after
+        return kept
+
+    def _gap(self, rows: _Mask) -> float | None:
+        """Steps from one of these rows to the next, median; None for fewer than two rows with a step."""
+        steps = [step for step, chosen in zip(self._steps, rows, strict=True) if chosen and step is not None]
+        return max(1.0, float(np.median(np.diff(steps)))) if len(steps) > 1 else None
 
 
 def _missing(filled: _Mask) -> dict[bytes, _Mask]:

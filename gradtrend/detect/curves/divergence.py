@@ -1,0 +1,108 @@
+"""Whether a loss left its best level upward for good: where it began, where it was best, where it ended."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradtrend.detect.curves.levels import median, spread, trailing_median, window_of
+from gradtrend.detect.curves.loss import last_values, scatter_of
+from gradtrend.detect.curves.series import FloatArray, Series
+
+# Fewer points than this show no level that was left: 2, 3 and 900 may be a bad batch.
+_LEAST_POINTS = 4
+# From here on levels are medians; below, the last two values must both be high.
+_LEVEL_POINTS = 8
+# The level of the beginning: a twentieth of the points. The first one alone may be far too high (before the first
+# step) or the best one that the run ever had, so both are looked at.
+_EARLY_SHARE = 20
+# Of a loss that ends ten times above its best level the scatter is that of the few points before.
+_FAR = 10.0
+# A noiseless curve has this much scatter (relative), so that no ratio is infinite.
+_NO_SCATTER = 1e-12
+# The edge of the climb: a tenth of it above the best level.
+_EDGE_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The levels of a loss and its scatter (the standard deviation of one value, from point to point).
+
+    `first` is the first value, `early` the level of the first twentieth, `best` the lowest settled level or the first
+    value where that is lower, `peak` the highest settled level from then on, `end` where it ended; `climb` is how far
+    the peak lies above the first value, over the scatter of the beginning, which may be larger. `onset` is the step
+    from which it climbed to its end, `last` that of its last value, `above` the share of the values above the first;
+    `best_at_start` says that the best level is that of the first twentieth.
+    """
+
+    first: float
+    early: float
+    best: float
+    peak: float
+    end: float
+    scatter: float
+    climb: float
+    onset: int
+    last: int
+    above: float
+    best_at_start: bool
+
+    @property
+    def lost(self) -> float:
+        """Which share of its progress, from the early level to the best one, the loss has lost at its end; 1 and more
+        where it ends at or above where it began, whether or not it ever came down.
+        """
+        progress, climbed = self.early - self.best, self.end - self.best
+        if climbed <= 0:
+            return 0.0
+        return climbed / progress if progress > 0 else np.inf
+
+    @property
+    def sigmas(self) -> float:
+        """The climb from the best level to the end over the scatter."""
+        return (self.end - self.best) / max(self.scatter, _NO_SCATTER * abs(self.end - self.best), 1e-300)
+
+
+def divergence_of(loss: Series) -> Divergence | None:
+    """The levels of a loss; None under four finite values."""
+    values, steps = loss.finite_values, loss.steps[loss.finite]
+    if len(values) < _LEAST_POINTS:
+        return None
+    short = len(values) < _LEVEL_POINTS
+    settled = values[:-2] if short else trailing_median(values, window_of(len(values)))
+    end = float(values[-2:].min()) if short else median(last_values(values))
+    first, lowest = float(values[0]), int(np.argmin(settled))
+    best = min(first, float(settled[lowest]))
+    peak = max(end, float(settled[lowest if settled[lowest] <= first else 0 :].max()))
+    onset = _onset(values, best, end)
+    scatter = _scatter(values[:onset] if onset >= (_LEVEL_POINTS if end < _FAR * best else _LEAST_POINTS) else values)
+    beginning = max(scatter, _scatter(values[: max(_LEVEL_POINTS, len(values) // 10)]))
+    return Divergence(
+        first=first,
+        early=median(values[: max(1, len(values) // _EARLY_SHARE)]),
+        best=best,
+        peak=peak,
+        end=end,
+        scatter=scatter,
+        climb=(peak - first) / max(beginning, _NO_SCATTER * abs(peak), 1e-300),
+        onset=int(steps[onset]),
+        last=int(steps[-1]),
+        above=float((values[1:] > first).mean()),
+        best_at_start=first <= settled[lowest] or lowest < len(values) // _EARLY_SHARE,
+    )
+
+
+def _scatter(values: FloatArray) -> float:
+    """The standard deviation of one value: from point to point, or from the second differences, which a steady climb or
+    decay does not touch, the smaller.
+    """
+    bent = np.diff(values, 2)
+    return min(scatter_of(values), spread(bent) / math.sqrt(6)) if len(bent) > 2 else scatter_of(values)
+
+
+def _onset(values: FloatArray, best: float, end: float) -> int:
+    """The index after the last value that was still near the best level."""
+    near = np.flatnonzero(values <= best + _EDGE_SHARE * max(0.0, end - best))
+    return min(int(near[-1]) + 1, len(values) - 1) if len(near) else 0

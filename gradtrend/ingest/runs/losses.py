@@ -1,0 +1,61 @@
+"""Which of a run's losses say how far training came: batch, running and evaluated ones are series of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming, normalise
+from gradtrend.model.words import Role
+
+# What runs log whose loss is no measure of progress: reinforcement learning (the better the policy, the larger the
+# values to be fitted) and players against one another. Preference tuning logs `rewards/...` and has a loss to fall.
+_GAME = re.compile(
+    r"(?:^|[/_.])(?:(?:ep|episode|mean|avg|average|total|eval)_(?:rew|reward|return)s?(?:_mean)?|episode_(?:len|length)"
+    r"|exploration_rate|(?:value|policy|actor|critic)_loss|g_loss|d_loss|loss_[gd]|(?:generator|discriminator)_loss"
+    r"|loss_(?:generator|discriminator|gen|disc))(?:$|[/_.])"
+)
+# A part of the loss stands in for the whole where it goes on after every whole one has ended: this share of the run.
+_GOES_ON = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A metric with the first and last step at which it is logged, and how often."""
+
+    metric: str
+    first: int
+    last: int
+    points: int
+
+
+def whole_losses(losses: Sequence[Reach], namings: Mapping[str, Naming], metrics: Collection[str]) -> tuple[str, ...]:
+    """The metrics that log the whole training loss, the one with most points first; empty where all are terms of it, or
+    where the other `metrics` of the run show that its loss does not say how far training came.
+
+    Beside the whole a part is none, unless no whole loss reaches as far: AlgoPerf logs `loss` for the first hundred
+    steps and evaluates `train/ctc_loss` to the end.
+    """
+    if any(_GAME.search(normalise(metric)) for metric in metrics):
+        return ()
+    wholes = [loss for loss in losses if namings[loss.metric].priority < PART_OF_LOSS]
+    if not wholes:
+        return (losses[0].metric,) if len(losses) == 1 else ()
+    first, last = min(loss.first for loss in losses), max(loss.last for loss in losses)
+    seen = max(loss.last for loss in wholes)
+    further = [loss for loss in losses if loss not in wholes and loss.last - seen > _GOES_ON * (last - first)]
+    ranked = sorted(wholes, key=lambda loss: -loss.points)
+    return tuple(loss.metric for loss in (*ranked, *further))
+
+
+def without_parts(namings: Mapping[str, Naming], losses: Sequence[Reach], wholes: Sequence[str]) -> dict[str, Naming]:
+    """The namings with the parts of a loss, beside the whole, as other metrics."""
+    if not wholes:
+        return dict(namings)
+    parts = {loss.metric for loss in losses} - set(wholes)
+    why = "a part of the loss; the total is logged too"
+    return {
+        metric: replace(naming, role=Role.OTHER, why=why) if metric in parts else naming
+        for metric, naming in namings.items()
+    }

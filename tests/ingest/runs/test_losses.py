@@ -1,0 +1,60 @@
+"""Which of a run's losses say how far training came."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradtrend.ingest.runs.losses import Reach, whole_losses, without_parts
+from gradtrend.ingest.runs.roles import assign_roles
+from gradtrend.model.words import Role
+
+
+def chosen(*losses: Reach, beside: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The whole losses among these, each at its reach, beside other metrics."""
+    names = [loss.metric for loss in losses]
+    return whole_losses(losses, assign_roles(names), [*names, *beside])
+
+
+def to(metric: str, last: int, points: int = 100) -> Reach:
+    return Reach(metric, 0, last, points)
+
+
+@pytest.mark.parametrize("part", ["loss_cls", "loss_scale", "aux_loss", "val_loss", "z_loss", "mtp_1 loss"])
+@pytest.mark.parametrize("total", ["loss", "train/loss", "total_loss", "lm loss"])
+def test_only_the_total_loss_beside_its_parts(part: str, total: str) -> None:
+    namings = assign_roles([part, total])
+    losses = [to(name, 1000) for name in (part, total) if namings[name].role is Role.LOSS]
+    wholes = whole_losses(losses, namings, [part, total])
+    assert wholes == (total,)
+    roles = without_parts(namings, losses, wholes)
+    assert roles[total].role is Role.LOSS
+    assert roles[part].role is not Role.LOSS
+
+
+def test_several_wholes_stay_with_the_one_of_most_points_first() -> None:
+    assert chosen(to("loss", 100, 100), to("train/loss", 48_000, 40)) == ("loss", "train/loss")
+    assert chosen(to("train/loss", 48_000, 400), to("loss", 100, 100)) == ("train/loss", "loss")
+
+
+def test_a_part_that_goes_on_where_the_whole_has_ended_stands_in_for_it() -> None:
+    assert chosen(to("loss", 100), to("train/ctc_loss", 48_000, 40)) == ("loss", "train/ctc_loss")
+    assert chosen(to("loss", 950), to("train/ctc_loss", 1000)) == ("loss",)
+
+
+def test_terms_without_a_whole_are_none_of_them() -> None:
+    assert chosen(to("loss_cls", 100), to("loss_bbox", 100)) == ()
+    assert chosen(to("loss_cls", 100)) == ("loss_cls",)
+    assert chosen() == ()
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["rollout/ep_rew_mean", "episode_reward", "train/value_loss", "critic_loss", "g_loss", "loss_D", "mean_reward"],
+)
+def test_no_loss_says_how_far_players_came(metric: str) -> None:
+    assert chosen(to("loss", 100), beside=(metric,)) == ()
+
+
+@pytest.mark.parametrize("metric", ["rewards/chosen", "reward_margin", "value", "accuracy", "episodes_seen"])
+def test_the_loss_of_others_does(metric: str) -> None:
+    assert chosen(to("loss", 100), beside=(metric,)) == ("loss",)
