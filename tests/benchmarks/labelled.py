@@ -23,7 +23,7 @@ from gradtrend.pipeline.series import read_path
 from tests.places import FIXTURES
 
 LABELLED = tuple(FIXTURES / "labelled" / name for name in ("zoo", "shapes"))
-ALARMS = frozenset({Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.VANISHING})
+ALARMS = frozenset({Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.DIVERGING, Verdict.VANISHING})
 RULES = load_rules(None)
 
 

@@ -14,6 +14,7 @@ import argparse
 import csv
 import datetime
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -91,14 +92,22 @@ def install(peer: Peer, environments: Path) -> Path:
 
 
 def write_plain(run: Labelled, folder: Path) -> None:
-    """The run as `<name>.jsonl` and `<name>.csv` with plain names for total norm, loss and learning rate."""
-    table = run.log.table
+    """The run as `<name>.jsonl` and `<name>.csv` with plain names for total norm, loss and learning rate.
+
+    The loss is the one that reaches furthest; of the other metrics only layers are written, since the peers take what
+    they do not know for losses. A single NaN that ends a series is left out: it is the last row of a table, which has
+    other things to say, and five tools would fail on it.
+    """
+    table = pl.concat(map(_without_last_nan, run.log.table.partition_by("series", maintain_order=True)))
+    table = table.filter(pl.col("role").is_in([role.value for role in PLAIN_NAMES]))
     rows: dict[int, dict[str, Any]] = {}
     totals = {
-        role: _first(table.filter(pl.col("role") == role.value, pl.col("layer").is_null())) for role in PLAIN_NAMES
+        role: _furthest(table.filter(pl.col("role") == role.value, pl.col("layer").is_null())) for role in PLAIN_NAMES
     }
     for series, role, layer, step, value in table.select("series", "role", "layer", "step", "value").iter_rows():
-        name = PLAIN_NAMES[Role(role)] if series in totals.values() and layer is None else series
+        if layer is None and series not in totals.values():
+            continue
+        name = PLAIN_NAMES[Role(role)] if layer is None else series
         rows.setdefault(step, {"step": step})[name] = value
     path = folder / run.name.replace("/", "-")
     ordered = [rows[step] for step in sorted(rows)]
@@ -110,8 +119,18 @@ def write_plain(run: Labelled, folder: Path) -> None:
         writer.writerows(ordered)
 
 
-def _first(series: Any) -> str | None:
-    return series["series"][0] if len(series) else None
+def _without_last_nan(rows: pl.DataFrame) -> pl.DataFrame:
+    values = rows["value"]
+    single = len(values) > 1 and values[-1] is not None and not math.isfinite(values[-1]) and math.isfinite(values[-2])
+    return rows.head(-1) if single else rows
+
+
+def _furthest(rows: pl.DataFrame) -> str | None:
+    """The series with the last step, and of those the one with most points."""
+    if not len(rows):
+        return None
+    reach = rows.group_by("series", maintain_order=True).agg(pl.col("step").max(), pl.len())
+    return str(reach.sort("step", "len", descending=True, maintain_order=True)["series"][0])
 
 
 def ask(peer: Peer, bin_folder: Path, file: Path) -> bool | None:

@@ -34,6 +34,15 @@ def _share_at_top(curve: Curve) -> float | None:
     return float((values >= values.max() * (1 - _SAME)).mean()) if values.max() > 0 else 0.0
 
 
+def _share_at_one_value(curve: Curve) -> float | None:
+    """Share of the finite norms that equal their median: a norm that is set to a constant."""
+    values = _finite(curve)
+    if not len(values):
+        return None
+    middle = median(values)
+    return float((np.abs(values - middle) <= _SAME * middle).mean()) if middle > 0 else 0.0
+
+
 def _share_of_zeros(curve: Curve) -> float | None:
     """Share of the finite norms that are exactly zero, but for steps whose loss is zero too (a satisfied margin)."""
     series, loss = curve.series, curve.run.loss
@@ -99,6 +108,7 @@ MEASURES: Mapping[str, Measure] = {
     "finite_points": Measure(_finite_points, "points", "finite positive norms", spans.whole, ""),
     "gradient_norms": Measure(_gradient_norms, "series", "total gradient norms", spans.whole, ""),
     "share_at_top": Measure(_share_at_top, "share", "norms equal to the largest one", spans.whole),
+    "share_at_one_value": Measure(_share_at_one_value, "share", "norms equal to their median", spans.whole),
     "share_of_zeros": Measure(_share_of_zeros, "share", "norms exactly zero", spans.whole),
     "zeros_at_end": Measure(_zeros_at_end, "points", "exact zeros that end the log", spans.whole),
     "norm_ends_at": Measure(_norm_ends_at, "share", "of the run's steps until the norm ends", spans.whole, "no steps"),

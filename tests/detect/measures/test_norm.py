@@ -125,6 +125,10 @@ TABLE: dict[str, list[Row]] = {
         Row(log_of(layers={"a": ONES}), 0, None), Row(log_of(loss=ONES), 0, None),
     ],
     "share_at_top": [Row(log_of([1.0, 1.0, 1.0, 0.5]), 0.75), Row(log_of([0.0, 0.0]), 0), Row(log_of([NAN]), None)],
+    "share_at_one_value": [
+        Row(log_of([7.0, *[1.0] * 9]), 0.9), Row(log_of(noise()), 0.01, near=0.02), Row(log_of([0.0, 0.0]), 0),
+        Row(log_of([NAN]), None),
+    ],
     "share_of_zeros": [
         Row(log_of([0.0, 0.0, 1.0, NAN]), 2 / 3), Row(log_of([0.0, 0.0, 1.0], [0.0, 1.0, 1.0]), 1 / 3),
         Row(log_of([NAN]), None),
