@@ -22,6 +22,7 @@ Exit codes:
   2    wrong option or unwritable -o
   3    no capture, the step cannot be run, or --trust is needed to run it
   4    a bug in gradtrend
+  130  interrupted
 """
 
 
