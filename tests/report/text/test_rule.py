@@ -88,8 +88,10 @@ def test_alternatives_stand_in_groups() -> None:
         "  - fall is below 1",
         "  - gain is below 1",
     ]
-    cases = [(condition["case"], condition["measure"]) for condition in rule_to_dict(rule)["when"]]
-    assert cases == [(None, "points"), ("tiny", "level"), ("tiny", "gain"), ("fell", "fall"), ("fell", "gain")]
+    conditions = rule_to_dict(rule)["when"]
+    named = [(condition["alternative"], condition["measure"]) for condition in conditions]
+    assert named == [(None, "points"), ("tiny", "level"), ("tiny", "gain"), ("fell", "fall"), ("fell", "gain")]
+    assert all(condition["case"] == condition["alternative"] for condition in conditions)
 
 
 def test_a_page_leaves_out_what_a_rule_has_not() -> None:
@@ -100,13 +102,14 @@ def test_a_page_leaves_out_what_a_rule_has_not() -> None:
         assert title not in text
 
 
-def test_as_dicts_in_the_words_of_the_rule_files() -> None:
+def test_as_dicts_with_the_keys_of_the_rule_files() -> None:
     found = rule_to_dict(RULE)
     assert found["when"] == [
         {
             "measure": "decades_above_baseline",
             "above": 1.0,
             "below": None,
+            "alternative": None,
             "case": None,
             "missing": "skip",
             "why": "Healthy runs stay below 0.6.",
