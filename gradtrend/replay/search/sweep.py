@@ -71,6 +71,7 @@ def repeat(subject: Subject, precision: str, expected_bad: bool) -> tuple[Repeat
 
 
 def _identical(results: Sequence[StepResult]) -> bool:
+    """Whether all runs gave the same to the last bit, each microbatch's loss included."""
     return all(repr(result) == repr(results[0]) for result in results)  # repr: NaN equals NaN
 
 
