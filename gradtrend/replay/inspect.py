@@ -59,5 +59,4 @@ def _globals(tree: Node) -> Iterator[GlobalRef]:
         elif isinstance(node, list | tuple):
             pending.extend(node)
         elif isinstance(node, Inert):
-            pairs = [part for pair in node.pairs for part in pair]
-            pending.extend([node.callee, *node.arguments, *node.keywords.values(), *node.state, *node.items, *pairs])
+            pending.extend(node.parts)
