@@ -8,7 +8,7 @@ import click
 
 from gradtrend.cli.exit_codes import replay_exit_code
 from gradtrend.cli.output import check_writable, emit, stdout_style, write_whole
-from gradtrend.model.replay import PRECISIONS, precision_of_setting
+from gradtrend.model.precision import PRECISIONS, precision_of_setting
 from gradtrend.replay import ReplayOptions
 from gradtrend.report import Style
 from gradtrend.report.json.replay import replays_to_dict

@@ -103,8 +103,8 @@ class CaptureContents:
 
     `file` is where it lies; `state` the model's state dict (tensors, and extra state where a module has some); `rng`
     holds inert states by generator (`python`, `numpy`, `torch`, `cuda`). `precision` is one of
-    `gradtrend.model.replay.PRECISIONS`, or None where the file does not say; `loss_divisor` divides each microbatch's
-    loss before backward. `loss_scale` is the factor in use, None without.
+    `gradtrend.model.precision.PRECISIONS`, or None where the file does not say; `loss_divisor` divides each
+    microbatch's loss before backward. `loss_scale` is the factor in use, None without.
     """
 
     summary: Capture

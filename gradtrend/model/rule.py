@@ -91,7 +91,11 @@ REPLAY_NOTE = "replay"
 
 
 class ReplayTopic(StrEnum):
-    """What of a replay a rule is for: the cause of a confirmed step, or another outcome, in the words of a replay."""
+    """What of a replay a rule is for: the cause of a confirmed step, or another outcome, in the words of a replay.
+
+    The words of `ReplayCause` and `Outcome` in `model.replay` again: an enumeration cannot take over the members of
+    others, and rules are read on every call, which loads nothing of replays. A test holds them together.
+    """
 
     DATA = "data"
     PRECISION_RANGE = "precision-range"
