@@ -186,7 +186,7 @@ class _ReplayPackage(ModuleType):
     ) -> tuple[Replay, ...]:
         """The replays of the captured steps at `path`, a run folder or one capture: one result a capture.
 
-        `device` is auto, cpu, cuda, cuda:1 ...; `precision` one of `gradtrend.model.replay.PRECISIONS`, by itself as
+        `device` is auto, cpu, cuda, cuda:1 ...; `precision` one of `gradtrend.model.precision.PRECISIONS`, by itself as
         captured. Without `trust` nothing of the file is imported or run, and the captures are inspected only. A
         capture that cannot be run has the outcome `cannot-run`. Raises `InputError` where there is no capture, and as
         `analyze` for a bug.

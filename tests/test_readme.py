@@ -86,10 +86,10 @@ def test_every_option_that_it_names_is_in_a_help() -> None:
     assert named <= known
 
 
-@pytest.mark.parametrize(("command", "codes"), [("analyze", list(Exit)), ("replay", list(Exit)[:-1])])
-def test_the_exit_codes_in_a_help_are_those_of_the_program(command: str, codes: list[Exit]) -> None:
+@pytest.mark.parametrize("command", ["analyze", "replay"])
+def test_the_exit_codes_in_a_help_are_those_of_the_program(command: str) -> None:
     text = CliRunner().invoke(main, [command, "--help"]).output.split("Exit codes:\n")[1]
-    assert [int(code) for code in re.findall(r"^ +(\d+)  ", text, re.MULTILINE)] == codes
+    assert [int(code) for code in re.findall(r"^ +(\d+)  ", text, re.MULTILINE)] == list(Exit)
 
 
 def test_the_exit_codes_are_those_of_the_program() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from gradtrend.cli.exit_codes import Policy, blamed_only, exit_code, parse_fail_on
-from gradtrend.cli.output import check_writable, complain_of, emit, stdout_style, tell, write_whole
+from gradtrend.cli.options import debug_option, output_option, reading_options, rules_option
+from gradtrend.cli.output import check_writable, emit, stdout_style, tell_failures, write_whole
 from gradtrend.model.report import Report
 from gradtrend.pipeline.selection import split_list
 from gradtrend.report import REPORTERS, Style, reporter
@@ -36,7 +37,7 @@ Exit codes:
     shell_complete=lambda context, option, typed: [name for name in REPORTERS if name.startswith(typed)],
     help="NAME: a report that an installed package brings.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the report to a file.")
+@output_option
 @click.option(
     "--fail-on",
     default="error",
@@ -44,20 +45,16 @@ Exit codes:
     metavar="LEVEL|RULES",
     help="error, warning, info, never, or a comma list of rule ids and names: what makes the exit code 1.",
 )
-@click.option("--metric", metavar="NAME", help="The gradient norm's metric name.")
-@click.option("--loss", metavar="NAME", help="The loss's metric name.")
-@click.option("--lr", metavar="NAME", help="The learning rate's metric name.")
-@click.option("--source", default="auto", show_default=True, metavar="FORMAT", help="Read only this format.")
-@click.option("--run-id", metavar="ID", help="Which run of a store that holds several.")
+@reading_options
 @click.option("--select", multiple=True, metavar="RULES", help="Report these rules only (GT101, GT5, a name).")
 @click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out. The verdict stays.")
-@click.option("--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override.")
+@rules_option
 @click.option("--replay", is_flag=True, help="Replay the run's captured steps too (inspect them, without --trust).")
 @click.option("--trust", is_flag=True, help="With --replay: import and run the captured model's code.")
 @click.option("-q", "--quiet", is_flag=True, help="Text: only runs that make the exit code non-zero.")
 @click.option("--allow-undetermined", is_flag=True, help="Exit 0 where a run could not be judged or read.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the runs look like.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
+@debug_option
 def analyze(paths: tuple[str, ...], **given: Any) -> int:
     """Judge the run in each PATH: a run folder, a folder of runs, a log file, an MLflow store, or - for a piped log."""
     from gradtrend.detect.rules import load_rules
@@ -75,7 +72,8 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     runs, failures = analyze_paths(paths, options, available_processes())
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
     _deliver(report, policy, given["format_"], given["output"], given["quiet"])
-    _tell_failures(report, given["format_"], given["output"], given["debug"])
+    shown = given["format_"] == "text" and not given["output"]
+    tell_failures(failures, given["debug"], shown)
     return report.exit_code
 
 
@@ -94,12 +92,3 @@ def _deliver(report: Report, policy: Policy, format_: str, output: Path | None, 
         write_whole(output, text)
     elif text:
         emit(text)
-
-
-def _tell_failures(report: Report, format_: str, output: Path | None, debug: bool) -> None:
-    """Failures on standard error too, unless standard output has just shown them to a person."""
-    for failure in report.failures:
-        if output or format_ != "text":
-            complain_of(failure)
-        if failure.bug and debug:
-            tell(failure.bug)

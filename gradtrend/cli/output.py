@@ -7,6 +7,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -59,8 +60,19 @@ def complain(message: str, hint: str | None = None) -> None:
     tell(f"gradtrend: {message}" + (f"\n  {hint}" if hint else ""))
 
 
-def complain_of(failure: Failure) -> None:
-    """The failure of one path, as `complain`."""
+def tell_failures(failures: Iterable[Failure], debug: bool, shown: bool = False) -> None:
+    """The failures of paths on standard error; `shown` where standard output has just shown them to a person.
+
+    `debug`: with the tracebacks of bugs, which no report holds.
+    """
+    for failure in failures:
+        if not shown:
+            _complain_of(failure)
+        if failure.bug and debug:
+            tell(failure.bug)
+
+
+def _complain_of(failure: Failure) -> None:
     complain(f"{escape(failure.path)}: {escape(failure_message(failure))}", failure.hint and escape(failure.hint))
 
 

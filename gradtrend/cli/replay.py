@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from gradtrend.cli.exit_codes import replay_exit_code
+from gradtrend.cli.options import debug_option, output_option, rules_option
 from gradtrend.cli.output import check_writable, emit, stdout_style, write_whole
-from gradtrend.model.replay import PRECISIONS, precision_of_setting
+from gradtrend.model.precision import PRECISIONS, precision_of_setting
 from gradtrend.replay import ReplayOptions
 from gradtrend.report import Style
 from gradtrend.report.json.replay import replays_to_dict
@@ -22,6 +23,7 @@ Exit codes:
   2    wrong option or unwritable -o
   3    no capture, the step cannot be run, or --trust is needed to run it
   4    a bug in gradtrend
+  130  interrupted
 """
 
 
@@ -38,9 +40,9 @@ Exit codes:
     "--trust", is_flag=True, help="Import and run the model's code. Without it the capture is inspected only."
 )
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the report to a file.")
-@click.option("--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
+@output_option
+@rules_option
+@debug_option
 def replay(
     path: str,
     device: str,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from gradtrend.cli.options import debug_option, rules_option
 from gradtrend.cli.output import emit, stdout_style
 from gradtrend.errors import ConfigError
 from gradtrend.pipeline.selection import near
@@ -17,8 +18,8 @@ from gradtrend.report.text.rule import rule_page, rule_table
 @click.command(short_help="Explain a rule, or list all rules.")
 @click.argument("name", required=False, metavar="[ID|NAME]")
 @click.option("--format", "format_", type=click.Choice(("text", "json", "toml")), default="text", show_default=True)
-@click.option("--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
+@rules_option
+@debug_option
 def rule(name: str | None, format_: str, rules_dir: Path | None, debug: bool) -> None:
     """Print what a rule means, its measures and limits and why, what it does not see, and its actions.
 

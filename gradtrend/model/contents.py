@@ -10,6 +10,9 @@ from typing import Any
 
 from gradtrend.model.capture import Capture
 
+# Wrappers put these before a parameter's name: Fabric, DistributedDataParallel, torch.compile. They may be nested.
+WRAPPER_PREFIXES = ("_forward_module.", "module.", "_orig_mod.")
+
 # An inert tree: None, bool, int, float, str, bytes, list, tuple, dict, TensorRef, GlobalRef or Inert.
 Node = Any
 
@@ -70,6 +73,12 @@ class Inert:
     items: list[Node] = field(default_factory=list)
     pairs: list[tuple[Node, Node]] = field(default_factory=list)
 
+    @property
+    def parts(self) -> list[Node]:
+        """Every node that it holds."""
+        pairs = [part for pair in self.pairs for part in pair]
+        return [self.callee, *self.arguments, *self.keywords.values(), *self.state, *self.items, *pairs]
+
 
 @dataclass(frozen=True, slots=True)
 class StorageSpan:
@@ -92,10 +101,10 @@ class ModelRecipe:
 class CaptureContents:
     """A capture, whole and inert, in one form for every kind of file.
 
-    `file` is where it lies; `state` the model's state dict (tensors, and extra state where
-    a module has some); `rng` holds inert states by generator (`python`, `numpy`,
-    `torch`, `cuda`). `precision` is one of `gradtrend.model.replay.PRECISIONS`, or None where the file does not
-    say; `loss_divisor` divides each microbatch's loss before backward. `loss_scale` is the factor in use, None without.
+    `file` is where it lies; `state` the model's state dict (tensors, and extra state where a module has some); `rng`
+    holds inert states by generator (`python`, `numpy`, `torch`, `cuda`). `precision` is one of
+    `gradtrend.model.precision.PRECISIONS`, or None where the file does not say; `loss_divisor` divides each
+    microbatch's loss before backward. `loss_scale` is the factor in use, None without.
     """
 
     summary: Capture

@@ -8,31 +8,6 @@ from enum import StrEnum
 
 from gradtrend.model.finding import Finding
 
-# How a step can be computed. "float32" is no autocast (the parameters' own type); "-scaled" is with loss scaling;
-# "-true" has the parameters themselves in that type.
-PRECISIONS = (
-    "float32", "bfloat16", "float16", "float16-scaled", "float64", "float32-tf32", "bfloat16-true", "float16-true",
-)  # fmt: skip
-
-
-# What frameworks write -> ours: Lightning and LightlyTrain ("16-mixed"), Hugging Face ("fp16"), torch
-# ("torch.float16"). In all of them float16 training scales the loss.
-_NAMES = {
-    "32-true": "float32", "32": "float32", "fp32": "float32", "float32": "float32", "no": "float32",
-    "16-mixed": "float16-scaled", "16": "float16-scaled", "fp16": "float16-scaled", "float16": "float16-scaled",
-    "bf16-mixed": "bfloat16", "bf16": "bfloat16", "bfloat16": "bfloat16",
-    "16-true": "float16-true", "bf16-true": "bfloat16-true",
-    "64-true": "float64", "64": "float64", "fp64": "float64", "float64": "float64", "double": "float64",
-    "tf32": "float32-tf32",
-}  # fmt: skip
-
-
-def precision_of_setting(text: str | None) -> str | None:
-    """One of `PRECISIONS` for what a run's settings say ("16-mixed", "bf16", "torch.float16" ...), else None."""
-    if text is None:
-        return None
-    return _NAMES.get(text.strip().lower().removeprefix("torch."))
-
 
 class Outcome(StrEnum):
     """What a replay came to. `inspected` and `cannot-run` say nothing about the step: neither is a clean result."""

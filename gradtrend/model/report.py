@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gradtrend.model.capture import Capture, OverflowReport
+from gradtrend.model.finding import Finding
 from gradtrend.model.runlog import Settings, Source
 from gradtrend.model.words import Cause, Order, Role, Trend, Verdict
 
 if TYPE_CHECKING:
     from gradtrend.model.replay import Replay
-from gradtrend.model.finding import Finding
 
 SCHEMA_VERSION = "1.0"
 

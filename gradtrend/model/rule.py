@@ -65,11 +65,18 @@ class Hold:
     fraction: float | None = None
 
 
+# The circumstances of a run that are evidence for an action. Names only: who prints a rule knows no run to ask them of.
+EVIDENCE = frozenset(
+    ["lr_warming_up", "lr_just_switched", "low_precision", "clipping_off", "has_capture", "has_overflow_report"]
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """A next step for the user.
 
-    `when` names a fact of the run: the action is dropped where it does not hold, and comes first where it is evidence.
+    `when` names a circumstance of the run: the action is dropped where it does not hold, and comes first where it is
+    one of `EVIDENCE`.
     `text_for` holds the wording for a framework (`lightly-train` ...) in place of `text`. Both are templates over the
     run's values.
     """
@@ -84,7 +91,11 @@ REPLAY_NOTE = "replay"
 
 
 class ReplayTopic(StrEnum):
-    """What of a replay a rule is for: the cause of a confirmed step, or another outcome, in the words of a replay."""
+    """What of a replay a rule is for: the cause of a confirmed step, or another outcome, in the words of a replay.
+
+    The words of `ReplayCause` and `Outcome` in `model.replay` again: an enumeration cannot take over the members of
+    others, and rules are read on every call, which loads nothing of replays. A test holds them together.
+    """
 
     DATA = "data"
     PRECISION_RANGE = "precision-range"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gradtrend.model.capture import Capture, OverflowReport
+from gradtrend.model.precision import is_float16
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,11 +70,8 @@ class Settings:
 
     @property
     def in_float16(self) -> bool | None:
-        """Whether the run trained in float16, as Lightning ("16-mixed"), Transformers ("fp16") and torch write it."""
-        if self.precision is None:
-            return None
-        name = self.precision.lower()
-        return ("16" in name or "half" in name) and "bf16" not in name and "bfloat16" not in name
+        """Whether the run trained in float16."""
+        return None if self.precision is None else is_float16(self.precision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,8 @@ from typing import TypeVar
 
 from gradtrend.errors import GradtrendError, ReplayError
 from gradtrend.model.contents import CaptureContents
-from gradtrend.model.replay import (
-    Inspection,
-    LayerGradient,
-    ModuleFrame,
-    Origin,
-    Replay,
-    SweepRow,
-    precision_of_setting,
-)
+from gradtrend.model.precision import precision_of_setting
+from gradtrend.model.replay import Inspection, LayerGradient, ModuleFrame, Origin, Replay, SweepRow
 from gradtrend.replay.conclude.facts import Facts
 from gradtrend.replay.conclude.verdict import judge
 from gradtrend.replay.run.layers import layer_gradients

@@ -79,6 +79,20 @@ def test_confirmed_exits_1_and_names_the_sample(call: Call, poisoned: Path) -> N
         assert words in text
 
 
+def test_a_step_that_fails_without_a_word_cannot_run(call: Call, tmp_path: Path) -> None:
+    capture(tmp_path / "run/debug/step7.gradtrend.pt", steps.asserting, [batch()], autocast=None)
+    done = call("replay", tmp_path / "run", "--trust", "--device", "cpu")
+    assert done.exit_code == 3
+    assert "running the step in float32 failed: AssertionError." in " ".join(done.stdout.split())
+
+
+def test_a_precision_in_which_it_fails_without_a_word_is_named(call: Call, tmp_path: Path) -> None:
+    capture(tmp_path / "run/debug/step7.gradtrend.pt", steps.asserting_in_half, [batch()], autocast=None)
+    done = call("replay", tmp_path / "run", "--trust", "--device", "cpu", "--format", "json")
+    (replay,) = json.loads(done.stdout)["replays"]
+    assert {row["precision"]: row["problem"] for row in replay["sweep"]}["bfloat16"] == "AssertionError"
+
+
 def test_without_trust_exit_3_and_what_was_seen(call: Call, poisoned: Path) -> None:
     done = call("replay", poisoned)
     assert done.exit_code == 3

@@ -226,6 +226,26 @@ def failing_step() -> tuple[nn.Module, Step]:
     return network(nn.ReLU()), lambda model, batch: model(batch["absent"])
 
 
+def asserting() -> tuple[nn.Module, Step]:
+    """Raises an error without a word."""
+
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        raise AssertionError
+
+    return healthy()[0], loss
+
+
+def asserting_in_half() -> tuple[nn.Module, Step]:
+    """Runs in float32 alone."""
+
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        if torch.is_autocast_enabled("cpu"):
+            raise AssertionError
+        return mean_square(model, batch)
+
+    return healthy()[0], loss
+
+
 def batch(size: int = 4, seed: int = 0, **more: Any) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(seed)
     return {"x": torch.randn(size, 4, generator=generator), "path": [f"img_{i}.png" for i in range(size)], **more}

@@ -131,6 +131,5 @@ def _children(node: Node) -> list[Node]:
     if isinstance(node, list | tuple):
         return list(node)
     if isinstance(node, Inert):
-        pairs = [part for pair in node.pairs for part in pair]
-        return [node.callee, *node.arguments, *node.keywords.values(), *node.state, *node.items, *pairs]
+        return node.parts
     return []

@@ -13,7 +13,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.captures import parts
 from gradtrend.model.capture import CAPTURE_FORMAT, CAPTURE_VERSION, Capture
 from gradtrend.model.contents import CaptureContents, ModelRecipe, Node, TensorRef
-from gradtrend.model.replay import PRECISIONS
+from gradtrend.model.precision import PRECISIONS
 
 _MAX_JSON = 1024 * 1024
 _NEWER = "Install a newer gradtrend."

@@ -11,11 +11,9 @@ from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.reading.numbers import INT64_LIMIT
-from gradtrend.model.contents import Node, TensorRef
+from gradtrend.model.contents import WRAPPER_PREFIXES, Node, TensorRef
 
 MAX_TEXT = 1000  # characters of a name or version
-# Wrappers put these before a parameter's name: Fabric, DistributedDataParallel, torch.compile.
-_WRAPPER_PREFIXES = ("_forward_module.", "module.", "_orig_mod.")
 _MAX_WRAPPERS = 10  # around one another
 _MAX_MICROBATCHES = 10_000
 
@@ -64,7 +62,7 @@ def bare_names(node: Node, state: Node) -> tuple[str, ...]:
 
 def _bare_name(name: str, known: Mapping[str, Node]) -> str:
     for _ in range(_MAX_WRAPPERS):
-        prefix = next((prefix for prefix in _WRAPPER_PREFIXES if name.startswith(prefix)), None)
+        prefix = next((prefix for prefix in WRAPPER_PREFIXES if name.startswith(prefix)), None)
         if name in known or prefix is None:
             break
         name = name.removeprefix(prefix)

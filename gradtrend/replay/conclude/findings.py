@@ -61,7 +61,7 @@ def _filled(template: str, known: Mapping[str, object]) -> str | None:
     """The template with what is known; None where it speaks of what a replay does not know."""
     try:
         return template.format(**known)
-    except (KeyError, IndexError):
+    except KeyError:
         return None
 
 

@@ -98,6 +98,13 @@ def is_finite(tensor: torch.Tensor) -> bool:
     return bool(torch.isfinite(tensor).all())  # a sum of finite values can overflow
 
 
+def is_mask(tensor: torch.Tensor) -> bool:
+    """Whether the non-finite values are all -inf, as in an additive attention mask."""
+    if tensor.dtype.is_complex:  # has no order, and so no -inf
+        return False
+    return not bool((torch.isnan(tensor) | torch.isposinf(tensor)).any())
+
+
 def counts(tensor: torch.Tensor) -> tuple[int, int]:
     """How many elements are NaN, and how many are inf."""
     return int(torch.isnan(tensor).sum()), int(torch.isinf(tensor).sum())

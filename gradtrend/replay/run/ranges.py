@@ -54,7 +54,7 @@ class ModuleRanges:
     def _look_at(self, name: str, kind: str, label: str, tensor: torch.Tensor) -> None:
         with torch.no_grad():
             finite = operators.is_finite(tensor)
-            if not finite and self.first_bad is None and not _only_masks(tensor):
+            if not finite and self.first_bad is None and not operators.is_mask(tensor):
                 self.first_bad = name or kind
             seen = _range_of(label, tensor) if finite else operators.magnitude(label, tensor)
         self.frames.append(ModuleFrame(name, kind, seen))
@@ -68,10 +68,6 @@ class ModuleRanges:
 def _range_of(label: str, tensor: torch.Tensor) -> Magnitude:
     low, high = torch.aminmax(tensor.abs())
     return Magnitude(label, operators.dtype_name(tensor.dtype), tuple(tensor.shape), low.item(), high.item())
-
-
-def _only_masks(tensor: torch.Tensor) -> bool:
-    return not bool((torch.isnan(tensor) | torch.isposinf(tensor)).any()) if not tensor.dtype.is_complex else False
 
 
 def _plain(output: Any) -> Any:

@@ -17,7 +17,10 @@ from gradtrend.replay.subject.subject import Subject
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one run gave. `losses` are those of the microbatches, undivided; `loss` is their sum over the divisor."""
+    """What one run gave. `loss` is the sum of the microbatches' losses over the divisor.
+
+    `losses` are those of the microbatches, undivided. Nothing reads them by name: runs that are the same have the same.
+    """
 
     loss: float
     losses: tuple[float, ...]

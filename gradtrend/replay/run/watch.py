@@ -126,7 +126,7 @@ class OperatorWatch(TorchDispatchMode):
         source = self._outside(func, inputs, output) or self._inherited(numbers)
         if source is not None:
             origin = replace(origin, source=source[0], source_name=source[1])
-        masked = source is not None and source[0] != "parameter" and _is_mask(output)
+        masked = source is not None and source[0] != "parameter" and operators.is_mask(output)
         deliberate = masked or operators.fills_constant(func, [*args, *kwargs.values()])
         self._spoilt[_address(output)] = len(self.producers)
         self.producers.append(Producer(origin, deliberate))
@@ -173,13 +173,6 @@ class OperatorWatch(TorchDispatchMode):
             type_max=torch.finfo(output.dtype).max,
             where=None if backward else _user_line(),
         )
-
-
-def _is_mask(output: torch.Tensor) -> bool:
-    """Whether the non-finite values are all -inf, as in an additive attention mask."""
-    return (
-        not bool(torch.isnan(output).any()) and not output.dtype.is_complex and not bool(torch.isposinf(output).any())
-    )
 
 
 def _address(tensor: torch.Tensor) -> int:

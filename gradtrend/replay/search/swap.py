@@ -9,6 +9,7 @@ import torch
 
 from gradtrend.model.replay import Swap
 from gradtrend.replay.run.step import run_step
+from gradtrend.replay.subject.failure import named
 from gradtrend.replay.subject.precision import AUTOCAST
 from gradtrend.replay.subject.subject import Subject
 from gradtrend.replay.subject.tensors import map_tensors
@@ -24,7 +25,7 @@ def swap(subject: Subject, precision: str, name: str) -> Swap | None:
     try:
         result = run_step(subject, precision)
     except Exception as error:  # the next module may refuse float32, and the user's code may raise anything
-        return Swap(name, cured=None, problem=f"{type(error).__name__}: {str(error).splitlines()[0][:200]}")
+        return Swap(name, cured=None, problem=named(error))
     finally:
         del module.forward  # the class's own comes back
         if module.forward != original:

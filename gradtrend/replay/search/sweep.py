@@ -10,6 +10,7 @@ import torch
 from gradtrend.model.replay import Repeats, SweepRow
 from gradtrend.replay.run.ranges import ModuleRanges
 from gradtrend.replay.run.step import StepResult, run_step
+from gradtrend.replay.subject.failure import named
 from gradtrend.replay.subject.precision import computing_type
 from gradtrend.replay.subject.subject import Subject
 
@@ -38,7 +39,7 @@ def _row(subject: Subject, precision: str) -> SweepRow:
     try:
         result = run_step(subject, precision, watch=ranges)
     except Exception as error:  # an operator without a kernel for this type, out of memory, the user's own code
-        return SweepRow(precision, finite=None, problem=f"{type(error).__name__}: {str(error).splitlines()[0][:200]}")
+        return SweepRow(precision, finite=None, problem=named(error))
     headroom = _exceeded(ranges, precision) if ranges.first_bad else ranges.headroom
     return SweepRow(
         precision=precision,
@@ -70,6 +71,7 @@ def repeat(subject: Subject, precision: str, expected_bad: bool) -> tuple[Repeat
 
 
 def _identical(results: Sequence[StepResult]) -> bool:
+    """Whether all runs gave the same to the last bit, each microbatch's loss included."""
     return all(repr(result) == repr(results[0]) for result in results)  # repr: NaN equals NaN
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from gradtrend.errors import ReplayError
+from gradtrend.replay.subject.failure import first_line
 
 
 def choose_device(name: str) -> torch.device:
@@ -20,8 +21,8 @@ def choose_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        first = str(error).splitlines()[0]
-        raise ReplayError(f"the device {name!r} cannot be used ({first})", "Use --device cpu, or auto.") from error
+        problem = f"the device {name!r} cannot be used ({first_line(error)})"
+        raise ReplayError(problem, "Use --device cpu, or auto.") from error
     return device
 
 

@@ -8,11 +8,10 @@ from typing import Any
 import torch
 
 from gradtrend.errors import ReplayError
-from gradtrend.model.contents import CaptureContents, Node, TensorRef
+from gradtrend.model.contents import WRAPPER_PREFIXES, CaptureContents, Node, TensorRef
 from gradtrend.replay.subject.revive import revive
 from gradtrend.replay.subject.tensors import read_tensor
 
-_PREFIXES = ("module.", "_orig_mod.", "_forward_module.")
 _SHOWN = 5  # names of a difference that are listed
 MODEL_CHANGED = "Replay with the code and package versions that the run was trained with; the model has changed since."
 
@@ -41,7 +40,7 @@ def _without_prefix(state: Mapping[str, Node], model: torch.nn.Module) -> Mappin
     """The state's names as the bare model has them: wrappers (DDP, compile, Fabric) put a prefix before all."""
     wanted = set(model.state_dict())
     while state and not wanted & set(state):
-        prefix = next((p for p in _PREFIXES if all(name.startswith(p) for name in state)), None)
+        prefix = next((p for p in WRAPPER_PREFIXES if all(name.startswith(p) for name in state)), None)
         if prefix is None:
             break
         state = {name.removeprefix(prefix): node for name, node in state.items()}

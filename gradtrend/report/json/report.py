@@ -1,4 +1,4 @@
-"""The JSON report: a contract (additive only), described by `schema.json` beside this file."""
+"""The JSON report: a contract (additive only), described by `report/schema.json`."""
 
 from __future__ import annotations
 

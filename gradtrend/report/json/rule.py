@@ -7,7 +7,10 @@ from gradtrend.report.json.strict import Json
 
 
 def rule_to_dict(rule: Rule) -> Json:
-    """One rule as plain dicts and lists, in the words of the rule files."""
+    """One rule as plain dicts and lists: the keys of a rule's file, but for `when`, which lists all conditions.
+
+    Those of an alternative name it.
+    """
     return {
         "id": rule.id,
         "name": rule.name,
@@ -33,13 +36,17 @@ def rule_to_dict(rule: Rule) -> Json:
     }
 
 
-def _condition_to_dict(condition: Condition, case: str | None) -> Json:
-    """A condition; `case` is the alternative that it belongs to."""
+def _condition_to_dict(condition: Condition, alternative: str | None) -> Json:
+    """A condition, and the alternative that it belongs to.
+
+    `case` says the same: rule files once called it so, and who reads this JSON by that name finds it still.
+    """
     return {
         "measure": condition.measure,
         "above": condition.above,
         "below": condition.below,
-        "case": case,
+        "alternative": alternative,
+        "case": alternative,
         "missing": condition.missing,
         "why": condition.why,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradtrend.model.rule import Condition, Hold, Rule, Scope
+from gradtrend.model.rule import EVIDENCE, Action, Condition, Hold, Rule, Scope
 from gradtrend.report.text.lines import severity_word, wrapped
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.numbers import number
@@ -34,7 +34,7 @@ def rule_page(rule: Rule, style: Style) -> str:
         ("Does not see", _paragraphs(rule.blind, style)),
         (
             "Next actions, what stands in braces filled in from the run",
-            [line for action in rule.actions for line in _action(action.text, action.when, style)],
+            [line for action in rule.actions for line in _action(action, style)],
         ),
     )
     for heading, part in parts:
@@ -53,6 +53,8 @@ def _paragraphs(text: str, style: Style) -> list[str]:
 
 
 def _target(rule: Rule) -> str:
+    if rule.replay is not None:
+        return f"a replayed step: {rule.replay}"
     if rule.note:
         return f"what was noticed while reading: {_one_line(rule.note)}"
     if rule.scope is Scope.ONCE:
@@ -85,6 +87,12 @@ def _hold(hold: Hold) -> str | None:
     return None if hold.fraction is None else f"at least {hold.fraction * 100:g} % of the points"
 
 
-def _action(text: str, when: str | None, style: Style) -> list[str]:
-    reason = f" [first when: {when.replace('_', ' ')}]" if when else ""
-    return wrapped(_one_line(text) + reason, style, "  - ", "    ")
+def _action(action: Action, style: Style) -> list[str]:
+    return wrapped(_one_line(action.text) + _reason(action.when), style, "  - ", "    ")
+
+
+def _reason(when: str | None) -> str:
+    """When an action is given at all; evidence puts it first as well."""
+    if when is None:
+        return ""
+    return f" [only when: {when.replace('_', ' ')}{'; then first' if when in EVIDENCE else ''}]"

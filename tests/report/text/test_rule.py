@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradtrend.model.rule import Action, Alternative, Condition, Hold, Rule
+import pytest
+
+from gradtrend.detect.rules import circumstances
+from gradtrend.model.rule import EVIDENCE, REPLAY_NOTE, Action, Alternative, Condition, Hold, ReplayTopic, Rule
 from gradtrend.model.words import Severity, Trend
 from gradtrend.report.json.rule import rule_to_dict
 from gradtrend.report.text.rule import rule_page, rule_table
@@ -44,9 +47,30 @@ def test_a_page_shows_limits_reasons_blind_spots_and_actions() -> None:
         "  - the change holds to the end, for at least 95 % of the points",
         "  GT103",
         "  Growth by less than a decade.",
-        "  - Lower the learning rate. [first when: lr warming up]",
+        "  - Lower the learning rate. [only when: lr warming up; then first]",
     ):
         assert line in lines
+
+
+@pytest.mark.parametrize(
+    ("when", "reason"),
+    [
+        (None, ""),
+        ("no_lr", " [only when: no lr]"),
+        ("low_precision", " [only when: low precision; then first]"),
+    ],
+)
+def test_a_page_says_when_an_action_is_given(when: str | None, reason: str) -> None:
+    assert f"  - Log it.{reason}" in rule_page(replace(RULE, actions=(Action("Log it.", when),)), Style()).splitlines()
+
+
+def test_the_evidence_that_a_page_tells_apart_is_that_of_the_rules() -> None:
+    assert set(circumstances.EVIDENCE) == EVIDENCE
+
+
+def test_a_page_says_which_replayed_step_a_rule_is_for() -> None:
+    rule = replace(RULE, note=REPLAY_NOTE, replay=ReplayTopic.PRECISION_RANGE)
+    assert "  a replayed step: precision-range" in rule_page(rule, Style()).splitlines()
 
 
 def test_alternatives_stand_in_groups() -> None:
@@ -64,8 +88,10 @@ def test_alternatives_stand_in_groups() -> None:
         "  - fall is below 1",
         "  - gain is below 1",
     ]
-    cases = [(condition["case"], condition["measure"]) for condition in rule_to_dict(rule)["when"]]
-    assert cases == [(None, "points"), ("tiny", "level"), ("tiny", "gain"), ("fell", "fall"), ("fell", "gain")]
+    conditions = rule_to_dict(rule)["when"]
+    named = [(condition["alternative"], condition["measure"]) for condition in conditions]
+    assert named == [(None, "points"), ("tiny", "level"), ("tiny", "gain"), ("fell", "fall"), ("fell", "gain")]
+    assert all(condition["case"] == condition["alternative"] for condition in conditions)
 
 
 def test_a_page_leaves_out_what_a_rule_has_not() -> None:
@@ -76,13 +102,14 @@ def test_a_page_leaves_out_what_a_rule_has_not() -> None:
         assert title not in text
 
 
-def test_as_dicts_in_the_words_of_the_rule_files() -> None:
+def test_as_dicts_with_the_keys_of_the_rule_files() -> None:
     found = rule_to_dict(RULE)
     assert found["when"] == [
         {
             "measure": "decades_above_baseline",
             "above": 1.0,
             "below": None,
+            "alternative": None,
             "case": None,
             "missing": "skip",
             "why": "Healthy runs stay below 0.6.",

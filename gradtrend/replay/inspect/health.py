@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradtrend.model.contents import CaptureContents, TensorRef
 from gradtrend.model.replay import TensorHealth
-from gradtrend.replay.batches import leaves
+from gradtrend.replay.inspect.fields import leaves
 
 _CHUNK = 4_000_000  # elements looked at together: keeps the boolean copies under 8 MB
 _BUFFER_NAMES = ("running_mean", "running_var", "num_batches_tracked")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gradtrend.model.contents import CaptureContents, GlobalRef, Inert, Node
 from gradtrend.model.replay import Inspection
-from gradtrend.replay.batches import fields_of
-from gradtrend.replay.health import nonfinite_tensors
+from gradtrend.replay.inspect.fields import fields_of
+from gradtrend.replay.inspect.health import nonfinite_tensors
 
 
 def inspect_capture(contents: CaptureContents, shown: str) -> Inspection:
@@ -59,5 +59,4 @@ def _globals(tree: Node) -> Iterator[GlobalRef]:
         elif isinstance(node, list | tuple):
             pending.extend(node)
         elif isinstance(node, Inert):
-            pairs = [part for pair in node.pairs for part in pair]
-            pending.extend([node.callee, *node.arguments, *node.keywords.values(), *node.state, *node.items, *pairs])
+            pending.extend(node.parts)

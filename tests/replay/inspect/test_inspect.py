@@ -9,8 +9,7 @@ import torch
 
 from gradtrend.ingest.captures.find import read_capture
 from gradtrend.model.replay import Inspection
-from gradtrend.replay import health
-from gradtrend.replay.inspect import inspect_capture
+from gradtrend.replay.inspect import health, inspect_capture
 
 
 def inspected(path: Path, state: dict[str, torch.Tensor], microbatches: list[object]) -> Inspection:

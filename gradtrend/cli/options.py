@@ -1,0 +1,32 @@
+"""Options that several commands have, the same in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_READING = (
+    click.option("--metric", metavar="NAME", help="The gradient norm's metric name."),
+    click.option("--loss", metavar="NAME", help="The loss's metric name."),
+    click.option("--lr", metavar="NAME", help="The learning rate's metric name."),
+    click.option("--source", default="auto", show_default=True, metavar="FORMAT", help="Read only this format."),
+    click.option("--run-id", metavar="ID", help="Which run of a store that holds several."),
+)
+
+output_option = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the report to a file.")
+rules_option = click.option(
+    "--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override."
+)
+debug_option = click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
+
+
+def reading_options(command: _F) -> _F:
+    """The options that say which logs are read and which of their metrics is what."""
+    for option in reversed(_READING):  # as decorators, of which the last is applied first
+        command = option(command)
+    return command
