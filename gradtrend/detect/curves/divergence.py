@@ -20,6 +20,7 @@ _LEVEL_POINTS = 8
 _EARLY_SHARE = 20
 # Of a loss that ends ten times above its best level the scatter is that of the few points before.
 _FAR = 10.0
+_LEAST_BEFORE = 2
 # A noiseless curve has this much scatter (relative), so that no ratio is infinite.
 _NO_SCATTER = 1e-12
 # The edge of the climb: a tenth of it above the best level.
@@ -77,7 +78,7 @@ def divergence_of(loss: Series) -> Divergence | None:
     best = min(first, float(settled[lowest]))
     peak = max(end, float(settled[lowest if settled[lowest] <= first else 0 :].max()))
     onset = _onset(values, best, end)
-    scatter = _scatter(values[:onset] if onset >= (_LEVEL_POINTS if end < _FAR * best else _LEAST_POINTS) else values)
+    scatter = _scatter(values[:onset] if onset >= (_LEVEL_POINTS if end < _FAR * best else _LEAST_BEFORE) else values)
     beginning = max(scatter, _scatter(values[: max(_LEVEL_POINTS, len(values) // 10)]))
     return Divergence(
         first=first,
