@@ -12,6 +12,7 @@ from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.report import NonFinite
 from gradtrend.model.runlog import RunLog, Settings
 from gradtrend.model.words import Cause, Order, Role, Verdict
+from gradtrend.report.wording.nonfinite import nonfinite_text
 from tests.detect.runs import Values, judged, log_of, rows
 
 NAN, INF = math.nan, math.inf
@@ -198,3 +199,56 @@ def test_the_earliest_of_several_norms_counts() -> None:
 
     found = tie_of(RunLog("run", pl.concat([log.table, other])))
     assert (found.grad_first_step, found.grad_count, found.order) == (35, 17, Order.GRADIENT_FIRST)
+
+
+@pytest.mark.parametrize(("tail", "cause"), [([NAN] * 6, None), ([NAN, NAN, 1.2, 1.2, 1.2, 1.2], Cause.RECOVERED)])
+def test_without_a_norm_nothing_is_said_of_order_and_direction(tail: list[float], cause: Cause | None) -> None:
+    found = tie_of(log_of(loss=ending(LEARNS, *tail)))
+    assert (found.grad_first_step, found.loss_first_step) == (None, 40)
+    assert (found.order, found.cause) == (None, cause)
+    text = nonfinite_text(found)
+    assert "gradient norm" not in text
+    assert "forward" not in text
+    assert "scaler" not in text
+
+
+SKIPS = [1.0, INF, INF, *[1.0] * 40]
+
+
+@pytest.mark.parametrize(("end", "collapsed"), [([INF], False), ([INF, INF], False), ([INF] * 3, True)])
+def test_one_more_skipped_update_at_the_end_is_no_collapse(end: list[float], collapsed: bool) -> None:
+    assert (judged(log_of([*SKIPS, *end])).verdict is Verdict.NAN_COLLAPSE) is collapsed
+
+
+def test_without_a_skip_before_it_a_last_inf_is_one() -> None:
+    assert judged(log_of([*[1.0] * 40, INF])).verdict is Verdict.NAN_COLLAPSE
+
+
+def test_a_loss_that_is_no_longer_logged_where_the_norm_ends_in_inf_speaks_against_a_skip() -> None:
+    assert judged(log_of([*SKIPS, INF], [2.0] * len(SKIPS))).verdict is Verdict.NAN_COLLAPSE
+
+
+def terms(lost: list[float], norm: list[float] | None = None) -> RunLog:
+    """A run that logs its loss in two terms only."""
+    frames = [rows("loss_cls", Role.LOSS, LEARNS), rows("loss_box", Role.LOSS, lost)]
+    frames += [] if norm is None else [rows("grad_norm", Role.GRAD_NORM, norm)]
+    return RunLog("run", pl.concat(frames))
+
+
+@pytest.mark.parametrize("norm", [None, ending(QUIET[: N - 6], *[NAN] * 6)], ids=["no norm", "norm lost too"])
+def test_a_term_that_is_lost_takes_the_loss_with_it(norm: list[float] | None) -> None:
+    report = judged(terms(ending(LEARNS[: N - 6], *[NAN] * 6), norm))
+    assert report.verdict is Verdict.NAN_COLLAPSE
+    assert report.nonfinite is not None
+    assert report.nonfinite.loss_first_step == N - 6
+
+
+@pytest.mark.parametrize(
+    "lost", [[*LEARNS[:-2], NAN, NAN], [NAN] * N, [NAN, NAN, *LEARNS[2:]]], ids=["two", "never there", "came back"]
+)
+def test_terms_that_are_not_lost(lost: list[float]) -> None:
+    assert judged(terms(lost)).verdict is not Verdict.NAN_COLLAPSE
+
+
+def test_a_term_beside_a_norm_that_stays_finite_is_not_trained_on() -> None:
+    assert judged(terms([*LEARNS[:-6], *[NAN] * 6], [*QUIET])).verdict is Verdict.STABLE

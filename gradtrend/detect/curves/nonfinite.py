@@ -35,9 +35,11 @@ class NonFiniteState:
     """Everything about non-finite values of a run that the rules and the report need.
 
     `evidence_step` is the first step that only files under `debug/` show to be non-finite; `came_back` counts the
-    non-finite values after which the same series was finite again.
+    non-finite values after which the same series was finite again. `norm_seen` says that a norm was logged or
+    captured; without one nothing is known of forward and backward pass.
     """
 
+    norm_seen: bool
     grad_first: int | None
     loss_first: int | None
     grad_count: int
@@ -74,11 +76,26 @@ def find_collapse(series: Series) -> Collapse | None:
     return Collapse(index, int(series.steps[index]), n - index)
 
 
+def lost_terms(losses: Sequence[Series], norms: Sequence[Series]) -> tuple[Series, ...]:
+    """The terms of a loss that is not logged as a whole that become non-finite for good, and with them what is trained
+    on: no norm is finite after that. (One of several models, or a term that is only watched, leaves the norm finite.)
+    """
+    last = _last_finite(norms)
+    return tuple(
+        term
+        for term in losses
+        if (gone := find_collapse(term)) is not None
+        and gone.points >= _ALL_NONFINITE_ROWS
+        and gone.index > 0
+        and gone.step > last
+    )
+
+
 def nonfinite_state(
     log: RunLog, norms: Sequence[Series], loss: Series | None, furthest: Sequence[Series], scaled: bool
 ) -> NonFiniteState:
     """What the log and the files under `debug/` say together. `loss` is that of the batches, `furthest` are the losses
-    that are logged to the end; `scaled` says that a loss scaler is at work.
+    that are logged to the end, or terms that are lost; `scaled` says that a loss scaler is at work.
     """
     later = [other for other in furthest if loss is None or other.metric != loss.metric]
     losses = [*([] if loss is None else [loss]), *later]
@@ -93,6 +110,7 @@ def nonfinite_state(
     collapse_step = min([c.step for c in collapses] + ([] if evidence is None else [evidence]), default=None)
     captured = [c.step for c in log.captures if c.step is not None and not c.finite]
     return NonFiniteState(
+        norm_seen=bool(norms or captured or log.overflow_reports),
         grad_first=min(grad_steps + captured, default=None),
         loss_first=min(loss_steps, default=None),
         grad_count=sum(int((~n.finite).sum()) for n in norms),
@@ -147,7 +165,9 @@ def _lasting(norm: Series, loss: Series | None, scaled: bool) -> Collapse | None
     skipped_before = not norm.finite[: collapse.index].all()
     if not scaled and not skipped_before:
         return collapse
-    values = loss.between(collapse.step, int(norm.steps[-1])) if loss is not None else np.zeros(0)
+    if loss is None:
+        return None  # nothing speaks against one more skipped update
+    values = loss.between(collapse.step, int(norm.steps[-1]))
     return collapse if not len(values) or not np.isfinite(values).all() else None
 
 
@@ -181,9 +201,9 @@ def _next_step(series: Sequence[Series]) -> int:
 
 
 def order_of(state: NonFiniteState) -> Order | None:
-    """Which of gradient and loss was non-finite first."""
+    """Which of gradient and loss was non-finite first; None where no norm was seen."""
     grad, loss = state.grad_first, state.loss_first
-    if grad is None and loss is None:
+    if not state.norm_seen or (grad is None and loss is None):
         return None
     if loss is None:
         return Order.GRADIENT_ONLY

@@ -9,7 +9,7 @@ from functools import cached_property
 from gradtrend.detect.curves.divergence import Divergence, divergence_of
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.loss import Descent, batch_loss, descent_of, furthest_of, gain_overall, without_masked
-from gradtrend.detect.curves.nonfinite import Collapse, NonFiniteState, find_collapse, nonfinite_state
+from gradtrend.detect.curves.nonfinite import Collapse, NonFiniteState, find_collapse, lost_terms, nonfinite_state
 from gradtrend.detect.curves.series import Series, series_of, total_of
 from gradtrend.detect.curves.shape import Change, Shape, describe
 from gradtrend.detect.curves.spikes import Spike, find_spikes
@@ -229,7 +229,8 @@ def run_curves(log: RunLog) -> RunCurves:
     scaled = bool(scales) or bool(log.settings.in_float16)
     furthest = furthest_of(wholes)
     raw = {loss.metric: loss for loss in by_role[Role.LOSS]}
-    state = nonfinite_state(log, norms, None if loss is None else raw[loss.metric], furthest, scaled)
+    witnesses = furthest if wholes else lost_terms(losses, norms)
+    state = nonfinite_state(log, norms, None if loss is None else raw[loss.metric], witnesses, scaled)
     lr = max(by_role[Role.LR], key=len, default=None)
     scale = max(scales, key=len, default=None)
     progress = loss if wholes else None

@@ -9,7 +9,7 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import Naming, normalise
-from gradtrend.ingest.runs.losses import whole_losses, without_parts
+from gradtrend.ingest.runs.losses import gone_for_good, gone_note, whole_losses, without_parts
 from gradtrend.ingest.runs.tracks import Track, tracks_of
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
@@ -55,9 +55,18 @@ def join(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> Joined:
     losses = [track.reach for track in best if namings[track.metric].role is Role.LOSS]
     wholes = whole_losses(losses, namings, [track.metric for track in best])
     namings = without_parts(namings, losses, wholes)
+    notes += _lost_parts(best, wholes)
     norms = (track for track in best if namings[track.metric].role is Role.GRAD_NORM)
     notes += [note for track in norms if (note := _segment_note(track)) is not None]
     return Joined(_table(best, namings), tuple(notes), wholes)
+
+
+def _lost_parts(tracks: Sequence[Track], wholes: Sequence[str]) -> list[Note]:
+    """A note on parts of the loss, and losses on held-out data, that end in NaN while the whole loss does not."""
+    ends = [gone_for_good(track.metric, track.rows) for track in tracks]
+    gone = [one for one in ends if one is not None]
+    note = None if any(one.metric in wholes for one in gone) else gone_note(gone)
+    return [] if note is None else [note]
 
 
 def _of_one_quantity(tracks: Sequence[Track], namings: Mapping[str, Naming]) -> Iterable[list[Track]]:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming, normalise
+from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # What runs log whose loss is no measure of progress: reinforcement learning (the better the policy, the larger the
 # values to be fitted) and players against one another. Preference tuning logs `rewards/...` and has a loss to fall.
@@ -18,6 +23,18 @@ _GAME = re.compile(
 )
 # A part of the loss stands in for the whole where it goes on after every whole one has ended: this share of the run.
 _GOES_ON = 0.1
+_LOSS = re.compile(r"(?:^|[/_.])loss(?:es)?(?:$|[/_.])")
+_LEAST_GONE = 3  # as for a norm that has nothing but NaN
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A loss without a number from its step `first` to its `last`."""
+
+    metric: str
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +76,38 @@ def without_parts(namings: Mapping[str, Naming], losses: Sequence[Reach], wholes
         metric: replace(naming, role=Role.OTHER, why=why) if metric in parts else naming
         for metric, naming in namings.items()
     }
+
+
+def gone_note(gone: Sequence[Gone]) -> Note | None:
+    """A note on losses that are NaN or inf for good: parts of the loss, or losses on held-out data."""
+    if not gone:
+        return None
+    first = min(gone, key=lambda one: one.first)
+    more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
+    names = ", ".join(one.metric for one in gone[:_NAMED]) + more
+    return Note(
+        "loss-part-nonfinite",
+        f"{names}: NaN or inf from step {first.first} on",
+        first.metric,
+        first_step=first.first,
+        last_step=max(one.last for one in gone),
+        measures=(("nonfinite_losses", float(len(gone))),),
+        details=names,
+    )
+
+
+def gone_for_good(metric: str, rows: pl.DataFrame) -> Gone | None:
+    """From which step a loss has no number any more, or None: at least three values at its end, and more than twice as
+    many as ever lay between two numbers (a column that is filled every fifth row only is full of NaN).
+
+    `rows` has the columns `step` and `value`, in the order logged.
+    """
+    if not _LOSS.search(normalise(metric)) or not len(rows) or rows["value"].is_finite()[-1]:
+        return None
+    numbers = rows["value"].is_finite().arg_true()
+    between = numbers.diff().max()
+    ending = len(rows) - 1 - numbers[-1] if len(numbers) else 0
+    if ending < max(_LEAST_GONE, 2 * (between if isinstance(between, int) else 0) + 1):
+        return None
+    steps = rows["step"]
+    return Gone(metric, int(steps[numbers[-1] + 1]), int(steps[-1]))

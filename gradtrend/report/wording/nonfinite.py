@@ -19,8 +19,10 @@ _CAUSES = {
     Cause.LOSS_FIRST: "the forward pass: an overflow, bad data, or a log or root of 0",
     Cause.SAME_STEP: "no rise before it: an overflow in the forward pass, bad data, or a log or root of 0",
     Cause.MASKED: "the loss is logged as exactly 0 while the norm is NaN: a NaN filter hides it",
-    Cause.RECOVERED: "the values come back; in mixed precision that is the loss scaler at work",
+    Cause.RECOVERED: "the values come back",
 }
+# A loss scaler makes the scaled gradients overflow, never the loss.
+_SCALER = "; in mixed precision that is the loss scaler at work"
 
 
 def nonfinite_text(found: NonFinite) -> str:
@@ -37,7 +39,10 @@ def nonfinite_text(found: NonFinite) -> str:
     if found.lead_steps is not None and found.lead_steps > 0:
         parts.append(f"{plural(found.lead_steps, 'step')} after the onset")
     text = f"NaN/inf: {', '.join(parts)}"
-    return text + ("." if found.cause is None else f". Cause: {_CAUSES[found.cause]}.")
+    if found.cause is None:
+        return f"{text}."
+    scaler = _SCALER if found.cause is Cause.RECOVERED and not found.loss_count else ""
+    return f"{text}. Cause: {_CAUSES[found.cause]}{scaler}."
 
 
 def _place(what: str, step: int | None, count: int) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+import polars as pl
 import pytest
 
-from gradtrend.ingest.runs.losses import Reach, whole_losses, without_parts
+from gradtrend.ingest.runs.losses import Gone, Reach, gone_for_good, gone_note, whole_losses, without_parts
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.model.words import Role
 
@@ -58,3 +61,40 @@ def test_no_loss_says_how_far_players_came(metric: str) -> None:
 @pytest.mark.parametrize("metric", ["rewards/chosen", "reward_margin", "value", "accuracy", "episodes_seen"])
 def test_the_loss_of_others_does(metric: str) -> None:
     assert chosen(to("loss", 100), beside=(metric,)) == ("loss",)
+
+
+NAN = math.nan
+
+
+def lost(metric: str, *values: float) -> Gone | None:
+    return gone_for_good(
+        metric, pl.DataFrame({"step": range(10, 10 + len(values)), "value": [float(v) for v in values]})
+    )
+
+
+@pytest.mark.parametrize("metric", ["val_loss", "loss_box", "Validation/Loss", "train/aux_loss"])
+def test_from_which_step_a_loss_has_no_number_any_more(metric: str) -> None:
+    assert lost(metric, 2, 1, NAN, math.inf, NAN) == Gone(metric, 12, 14)
+    assert lost(metric, 2, NAN, 1, NAN, NAN, NAN, NAN, NAN) == Gone(metric, 13, 17)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[2, 1, NAN, NAN], [NAN, NAN, NAN, NAN], [2, NAN, NAN, 1], [2, NAN, NAN, NAN, 1, NAN, NAN, NAN, NAN], []],
+    ids=["two", "never one", "came back", "filled now and then", "empty"],
+)
+def test_what_is_not_gone_for_good(values: list[float]) -> None:
+    assert lost("val_loss", *values) is None
+
+
+def test_what_is_no_loss_is_not_looked_at() -> None:
+    assert lost("accuracy", 2, 1, NAN, NAN, NAN) is None
+
+
+def test_one_note_names_the_first_three() -> None:
+    note = gone_note([Gone(f"loss_{c}", 20 - i, 40) for i, c in enumerate("abcde")])
+    assert note is not None
+    assert (note.message, note.first_step, note.last_step) == (
+        "loss_a, loss_b, loss_c and 2 more: NaN or inf from step 16 on", 16, 40,
+    )  # fmt: skip
+    assert gone_note([]) is None
