@@ -73,6 +73,17 @@ def test_a_format_a_report_and_a_rule_of_ones_own(site: Path, rules: Path) -> No
     assert call(site, "analyze", "toy.log", *words, "--fail-on", "doubled").returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("option", "printed", "code"),
+    [("--select", " MY001", 0), ("--ignore", "", 0), ("--fail-on", " MY001", 1)],
+)
+def test_a_rule_of_ones_own_is_named_by_its_id(site: Path, rules: Path, option: str, printed: str, code: int) -> None:
+    install(site, POINTS)
+    words = ("--source", "toy", "--format", "toy", "--rules", rules)
+    done = call(site, "analyze", "toy.log", *words, option, "my001")
+    assert (done.stdout, done.stderr, done.returncode) == (f"toy.log stable{printed}\n", "", code)
+
+
 def test_a_format_of_ones_own_is_read_in_folders_and_listed(site: Path) -> None:
     install(site, POINTS)
     for name in ("a", "b"):
