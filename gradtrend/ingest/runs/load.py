@@ -74,6 +74,7 @@ def _joined(
         run=run.name,
         table=joined.table,
         losses=joined.losses,
+        reasons=joined.reasons,
         sources=sources,
         notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
         captures=captures,
