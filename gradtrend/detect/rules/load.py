@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.problems import problems_of
 from gradtrend.errors import ConfigError
 from gradtrend.model.rule import REPLAY_NOTE, Action, Alternative, Condition, Hold, Missing, ReplayTopic, Rule, Scope
@@ -132,4 +133,5 @@ def _alternatives(data: Mapping[str, Any]) -> Iterator[Alternative]:
 
 def _condition(data: Mapping[str, Any]) -> Condition:
     plain = {key: data[key] for key in ("measure", "why", "above", "below") if key in data}
-    return Condition(**plain, missing=Missing(data.get("missing", Missing.SKIP)))
+    missing = Missing(data.get("missing", Missing.SKIP))
+    return Condition(**plain, missing=missing, meaning=MEASURES[data["measure"]].meaning)
