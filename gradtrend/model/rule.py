@@ -72,7 +72,8 @@ class Hold:
 class Action:
     """A next step for the user.
 
-    `when` names a fact of the run: the action is dropped where it does not hold, and comes first where it is evidence.
+    `when` names a circumstance of the run: the action is dropped where it does not hold, and comes first where it is
+    evidence.
     `text_for` holds the wording for a framework (`lightly-train` ...) in place of `text`. Both are templates over the
     run's values.
     """

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradtrend.ingest.settings import folder as settings_module
+from gradtrend.ingest.settings import folder
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
@@ -147,7 +147,7 @@ def test_a_folder_of_data_beside_the_log_is_not_walked(tmp_path: Path) -> None:
 
 
 def test_a_huge_train_log_is_read_at_its_head_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings_module, "PART_BYTES", 200)
+    monkeypatch.setattr(folder, "PART_BYTES", 200)
     arguments = '[x] Args: {{"method": "simclr", "optim": "auto", "precision": "auto", "batch_size": {}}}\n'
     log = tmp_path / "train.log"
     for text in (arguments.format(4), arguments.format(4) + "x\n" * 5000):

@@ -6,7 +6,7 @@ import string
 from collections.abc import Mapping, Sequence
 
 from gradtrend.detect.curves.run import Curve
-from gradtrend.detect.rules.circumstances import EVIDENCE, FACTS
+from gradtrend.detect.rules.circumstances import CIRCUMSTANCES, EVIDENCE
 from gradtrend.model.rule import Action
 
 
@@ -35,12 +35,12 @@ def show(value: object) -> str:
 def actions_for(actions: Sequence[Action], curve: Curve, values: Mapping[str, object]) -> tuple[str, ...]:
     """The actions' texts, those that rest on evidence of this run first, otherwise in the order of the rule.
 
-    An action whose fact is not known to hold is dropped, and so is one that speaks of a value that is not known.
+    An action whose circumstance is not known to hold is dropped, and so is one that speaks of a value not known.
     """
     framework = curve.run.log.settings.framework or ""
     ranked: list[tuple[bool, int, str]] = []
     for i, action in enumerate(actions):
-        if action.when is not None and not FACTS[action.when](curve):
+        if action.when is not None and not CIRCUMSTANCES[action.when](curve):
             continue
         text = fill(action.text_for.get(framework, action.text), values)
         if text is not None:

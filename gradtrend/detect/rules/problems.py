@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from gradtrend.detect.measures import MEASURES
-from gradtrend.detect.rules.circumstances import FACTS
+from gradtrend.detect.rules.circumstances import CIRCUMSTANCES
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
 from gradtrend.model.rule import Missing, ReplayTopic, Scope
 from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
@@ -130,7 +130,7 @@ def _condition_problems(data: Mapping[str, Any], keys: Mapping[str, str]) -> lis
 
 
 def _action_problems(data: Mapping[str, Any]) -> list[str]:
-    found = [*_wrong_keys(data, _ACTION), *_wrong_word("when", data, list(FACTS))]
+    found = [*_wrong_keys(data, _ACTION), *_wrong_word("when", data, list(CIRCUMSTANCES))]
     if "text" not in data:
         found.append("missing key 'text'")
     sound = _sound(data, _ACTION)

@@ -48,9 +48,9 @@ def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
     """The readings by run; the comparison is loaded where there is something to compare."""
     if len(readings) < 2:
         return [readings]
-    from gradtrend.ingest.runs.split import separate
+    from gradtrend.ingest.runs.split import split
 
-    return separate(readings, {log.adapter.name for log in run.logs if log.adapter.one_run_a_folder})
+    return split(readings, {log.adapter.name for log in run.logs if log.adapter.one_run_a_folder})
 
 
 def _joined(

@@ -100,7 +100,7 @@ MISTAKES = {
     "number too long to read": (GOOD.replace("5.0", "1" * 5000), "4300 digits"),
     "nested too deeply": (GOOD + "x = " + "[" * 50_000 + "\n", "recursion"),
     "bad template": (GOOD.replace("{metric} is", "{metric is"), "message"),
-    "unknown fact": (GOOD.replace("[[action]]", '[[action]]\nwhen = "full_moon"'), "full_moon"),
+    "unknown circumstance": (GOOD.replace("[[action]]", '[[action]]\nwhen = "full_moon"'), "full_moon"),
     "wrong severity": (GOOD.replace('"warning"', '"fatal"'), "severity"),
     "wrong trend": ('trend = "sideways"\n' + GOOD, "trend"),
     "wrong role": (GOOD + '\n[select]\nrole = "weights"\n', "select.role"),
