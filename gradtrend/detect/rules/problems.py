@@ -1,4 +1,4 @@
-"""Finds the mistakes in the data of one rule file: unknown keys, values of the wrong kind, words that mean nothing."""
+"""Finds the mistakes in rule files: unknown keys, values of the wrong kind, words that mean nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.circumstances import CIRCUMSTANCES
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
-from gradtrend.model.rule import Missing, ReplayTopic, Scope
+from gradtrend.model.rule import REPLAY_NOTE, Missing, ReplayTopic, Rule, Scope
 from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
 
 
@@ -67,6 +67,19 @@ def problems_of(data: Mapping[str, Any]) -> list[str]:
     for i, action in enumerate(data.get("action", ())):
         found += [f"action[{i}]: {problem}" for problem in _action_problems(action)]
     return found + [f"message: {problem}" for problem in _template_problems(data.get("message", ""))]
+
+
+def problems_among(rules: Mapping[str, Rule], files: Mapping[str, str]) -> Iterator[str]:
+    """What shows only with all rules together, each with its file: ids that are none, replays of which a rule does not
+    say more.
+    """
+    for rule_id, rule in rules.items():
+        unknown = (other for other in rule.unless if other not in rules)
+        yield from (f"{files[rule_id]}: unless names {other}, which is no rule" for other in unknown)
+    for rule_id, rule in rules.items():
+        if rule.note == REPLAY_NOTE and rule.replay is None:
+            why = f"select.note is {REPLAY_NOTE!r}, so select.replay must say what of a replay it is for"
+            yield f"{files[rule_id]}: {why}"
 
 
 def _select_problems(data: Mapping[str, Any]) -> list[str]:

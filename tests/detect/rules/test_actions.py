@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradtrend.detect.rules.actions import fill, show
 from gradtrend.detect.rules.circumstances import CIRCUMSTANCES, EVIDENCE
-from gradtrend.detect.rules.template import TEMPLATE_NAMES, template_values
+from gradtrend.detect.rules.template import TEMPLATE_NAMES, fill, show, template_values
 from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.report import RunReport
 from gradtrend.model.runlog import RunLog, Settings
