@@ -20,6 +20,7 @@ def _are_texts(value: Any) -> bool:
 
 _LARGEST = sys.float_info.max  # TOML has NaN, inf, and integers of any length
 _SHOWN = 100  # characters of a wrong value that are repeated
+_FEW = 20  # words that are listed in full where none comes near a wrong one
 _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
     "a number": lambda value: type(value) in (int, float) and -_LARGEST <= value <= _LARGEST,
@@ -113,7 +114,19 @@ def _wrong_word(key: str, data: Mapping[str, Any], allowed: Collection[str], whe
     word = data.get(key)
     if not isinstance(word, str) or word in allowed:
         return []
-    return [f"{where}{key} is {word!r}; it must be one of {', '.join(allowed)}"]
+    return [f"{where}{key} is {word!r}; {_better(word, allowed)}"]
+
+
+def _better(word: str, allowed: Collection[str]) -> str:
+    """What a wrong word should be: what comes near it, else one of a few."""
+    from difflib import get_close_matches  # only for a file with a mistake in it
+
+    near = get_close_matches(word.lower(), allowed, n=3)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    if len(allowed) > _FEW:
+        return f"that is none of the {len(allowed)} there are"
+    return f"it must be one of {', '.join(allowed)}"
 
 
 def _alternative_problems(where: str, data: Mapping[str, Any]) -> list[str]:

@@ -121,6 +121,20 @@ def test_a_mistake_is_told(tmp_path: Path, text: str, told: str) -> None:
     assert told in problem
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("typical_norm", "typical_nrom", "measure is 'typical_nrom'; did you mean typical_norm?"),
+        ("typical_norm", "xyzzy", f"measure is 'xyzzy'; that is none of the {len(MEASURES)} there are"),
+        ('"warning"', '"Error"', "severity is 'Error'; did you mean error?"),
+        ('"warning"', '"bad"', "severity is 'bad'; it must be one of error, warning, info"),
+    ],
+)
+def test_a_wrong_word_is_told_with_what_comes_near(tmp_path: Path, old: str, new: str, told: str) -> None:
+    (problem,) = problems(folder(tmp_path, mine=GOOD.replace("{typical_norm}", "high").replace(old, new)))
+    assert problem.endswith(told)
+
+
 def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     texts = {f"rule{i}": text.replace("US1", f"US{i}") for i, (text, _) in enumerate(MISTAKES.values())}
     found = problems(folder(tmp_path, **texts))
