@@ -12,7 +12,7 @@ import pytest
 
 from gradtrend.errors import ConfigError
 from gradtrend.model.report import RunReport
-from gradtrend.pipeline import runs
+from gradtrend.pipeline import failures, runs
 from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.series import read_path
@@ -126,7 +126,7 @@ def test_a_bug_is_a_failure_with_its_traceback(monkeypatch: pytest.MonkeyPatch) 
     assert reports == ()
     assert "ZeroDivisionError: by zero" in failure.message
     assert "breaks" in (failure.bug or "")
-    monkeypatch.setattr(runs, "find_runs", breaks)
+    monkeypatch.setattr(failures, "find_runs", breaks)
     _, (failure,) = analyze_paths((str(RUN),), AnalyzeOptions())
     assert failure.path == str(RUN)
     assert failure.bug is not None

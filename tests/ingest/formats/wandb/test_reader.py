@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.protobuf import whole_fields
-from gradtrend.ingest.formats.wandb import reader
+from gradtrend.ingest.formats.wandb import ADAPTER, reader
 from gradtrend.ingest.formats.wandb.records import records
 from gradtrend.ingest.reading import Reading, ReadOptions
 from tests.ingest.readings import long_table
@@ -67,7 +67,7 @@ def axis(name: str, step_metric: str, glob: bool = False) -> bytes:
 
 
 def read(path: Path) -> Reading:
-    assert reader.claims(path, path.read_bytes()[:64])
+    assert ADAPTER.claims(path, path.read_bytes()[:64])
     (reading,) = reader.read(path, ReadOptions())
     return reading
 
