@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 from importlib import import_module
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from gradtrend.ingest import formats
 from gradtrend.ingest.formats import ADAPTERS
-from gradtrend.ingest.reading import SQLITE_MAGIC, Adapter
+from gradtrend.ingest.reading import HEAD_BYTES, SQLITE_MAGIC, Adapter
 from tests.places import RUNS
 
 FOLDERS = (
@@ -31,7 +32,7 @@ def heads(path: Path) -> list[bytes]:
     """The first bytes of a file as they are and as other programs would store them; b"" where it cannot be opened."""
     if path.is_dir():
         return [b""]
-    head = path.read_bytes()[: 64 * 1024]
+    head = path.read_bytes()[:HEAD_BYTES]
     if head.startswith(SQLITE_MAGIC):  # the readers of stores open the file itself
         return [head]
     text = head.decode("utf-8", errors="replace")
@@ -58,6 +59,12 @@ def test_no_test_rules_out_what_the_adapter_claims(path: Path) -> None:
 @given(st.binary(min_size=1, max_size=200), st.sampled_from(["events.out.tfevents.1", "mlflow.db", "x.json", "a.log"]))
 def test_nor_for_any_bytes(head: bytes, name: str) -> None:
     assert claiming(ADAPTERS, Path(name), head) == claiming(EAGER, Path(name), head)
+
+
+def test_an_adapter_can_be_sent_to_another_process() -> None:
+    sent = pickle.loads(pickle.dumps(ADAPTERS))
+    assert [adapter.name for adapter in sent] == [adapter.name for adapter in ADAPTERS]
+    assert claiming(sent, Path("x.csv"), b"step,loss\n1,2\n2,1\n") == ["csv"]
 
 
 def test_an_address_is_mlflow() -> None:
