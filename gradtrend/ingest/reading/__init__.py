@@ -65,9 +65,9 @@ class Adapter:
     """One format.
 
     `claims(path, head)` says whether a file (with its first `HEAD_BYTES`) or a folder (head is b"") is of this format;
-    it is cheap and reads nothing more. `read` returns one Reading, or several where one path holds several parts of a run;
-    it raises `InputError` where nothing can be used and lists lesser damage in `Reading.skipped`. `read_stream` is for
-    formats that can be read once from a pipe.
+    it is cheap and reads nothing more. `read` returns one Reading, or several where one path holds several parts of a
+    run; it raises `InputError` where nothing can be used and lists lesser damage in `Reading.skipped`. `read_stream` is
+    for formats that can be read once from a pipe.
 
     What the format's own tools take for granted: `one_run_a_folder`, that files side by side are of one run;
     `holds_runs`, that one path may hold several runs, of which `ReadOptions.run_id` names one; `folder_a_series`, that
