@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-import os
 import shutil
 import statistics
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import gradtrend
 from tests.places import ROOT
+from tests.processes import python
 
 PACKAGE = Path(gradtrend.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -38,11 +37,7 @@ FORBIDDEN = {
 def lint(package: Path) -> subprocess.CompletedProcess[str]:
     """import-linter on a copy of the package, with the contracts of pyproject.toml, which lies beside it."""
     code = "from importlinter.cli import lint_imports_command as lint; lint(['--no-cache'])"
-    environment = os.environ | {"PYTHONPATH": str(package.parent)}
-    return subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=package.parent, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return python("-P", "-c", code, folder=package.parent, finds=(package.parent,))
 
 
 @pytest.fixture
