@@ -6,6 +6,7 @@ import ast
 import shutil
 import statistics
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,17 @@ FORBIDDEN = {
     "model/words.py": ("def heavy() -> None:\n    from gradtrend.report import escape", "Rooms import downwards"),
     "report/text/report.py": ("import torch", "torch only in"),
     "detect/curves/levels.py": ("from gradtrend.detect.curves.shape import Shape", "No circles"),
+    "ingest/files/yaml.py": ("from gradtrend.ingest.reading import Reading", "Ingest: runs over formats"),
+    "report/json/series.py": ("from gradtrend.report.text import lines", "Report: formats of reports"),
+    "replay/run/step.py": ("from gradtrend.replay import engine", "Replay: engine over"),
+    "pipeline/runs.py": ("from gradtrend.ingest.captures.pickle import load", "Other rooms know captures"),
+    "pipeline/analyze.py": ("from gradtrend.detect.verdict import run_verdict", "Other rooms know detect"),
+    "pipeline/replay.py": ("from gradtrend.replay import engine", "Other rooms know replay"),
+    "cli/series.py": ("from gradtrend.report.wording.style import Style", "Other rooms know reports"),
+    "pipeline/failures.py": ("import click", "click only in"),
+    "pipeline/parallel.py": ("from gradtrend.cli import main", "Rooms import downwards"),
 }
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
 
 
 def lint(package: Path) -> subprocess.CompletedProcess[str]:
@@ -63,6 +74,11 @@ def test_a_forbidden_import_breaks_a_contract(copy: Path, file: str) -> None:
     assert [line for line in done.stdout.splitlines() if line.startswith(contract) and line.endswith("BROKEN")]
 
 
+@pytest.mark.parametrize("contract", [contract["name"] for contract in CONTRACTS])
+def test_each_contract_is_seen_to_break(contract: str) -> None:
+    assert any(contract.startswith(broken) for _, broken in FORBIDDEN.values())
+
+
 def test_the_contracts_have_no_exceptions() -> None:
     assert "ignore_imports" not in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
@@ -73,10 +89,24 @@ def test_only_the_command_line_prints_and_exits() -> None:
         for file in FILES
         if file.relative_to(PACKAGE).parts[0] != "cli"
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) in {"print", "exit", "sys.exit", "os._exit", "SystemExit"}
+        if _is_loud(node)
     }
     assert not loud
+
+
+def _is_loud(node: ast.AST) -> bool:
+    """Whether a piece of a program prints or ends it; an exception can be raised without a call."""
+    named = node.func if isinstance(node, ast.Call) else node.exc if isinstance(node, ast.Raise) else None
+    return named is not None and ast.unparse(named) in {"print", "exit", "quit", "sys.exit", "os._exit", "SystemExit"}
+
+
+@pytest.mark.parametrize(
+    ("text", "loud"),
+    [("raise SystemExit", True), ("raise SystemExit(3)", True), ("sys.exit()", True), ("print(1)", True),
+     ("raise ValueError", False), ("printed(1)", False)],
+)  # fmt: skip
+def test_what_prints_or_exits_is_seen(text: str, loud: bool) -> None:
+    assert any(map(_is_loud, ast.walk(ast.parse(text)))) is loud
 
 
 def test_folders_are_small() -> None:
