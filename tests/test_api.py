@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import pydoc
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +11,8 @@ import pytest
 
 import gradtrend
 from gradtrend import errors
-from tests.places import CAPTURES, LIGHTLY
+from tests.places import CAPTURES, EXPLODING
+from tests.processes import python
 
 CAPTURE = CAPTURES / "lightly_train"
 REPLAY_BOTH_WAYS = f"""
@@ -35,16 +34,8 @@ follow_imports = skip
 """
 
 
-def python(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A process of its own that finds this gradtrend."""
-    environment = os.environ | {"PYTHONPATH": str(Path(gradtrend.__file__).parents[1])}
-    return subprocess.run(
-        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-
-
 def test_one_run_gives_its_report() -> None:
-    report = gradtrend.analyze(LIGHTLY / "exploding_lr_nan")
+    report = gradtrend.analyze(EXPLODING)
     assert report.verdict is gradtrend.Verdict.EXPLODING
     assert report.nonfinite is not None
     assert report.nonfinite.grad_first_step == 7
@@ -67,7 +58,7 @@ def test_several_runs_are_refused_and_named(tmp_path: Path) -> None:
 
 def test_a_wrong_rule_name_is_a_config_error() -> None:
     with pytest.raises(gradtrend.ConfigError, match="nonsense"):
-        gradtrend.analyze(LIGHTLY / "exploding_lr_nan", select=["nonsense"])
+        gradtrend.analyze(EXPLODING, select=["nonsense"])
 
 
 def test_an_error_keeps_its_class_and_hint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +85,7 @@ def raised(error: Exception) -> None:
 
 
 def test_lists_of_rules_are_taken_as_on_the_command_line() -> None:
-    report = gradtrend.analyze(LIGHTLY / "exploding_lr_nan", select="GT101, GT2", ignore="nan-collapse")
+    report = gradtrend.analyze(EXPLODING, select="GT101, GT2", ignore="nan-collapse")
     assert [finding.rule for finding in report.findings] == ["GT101"]
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from gradtrend.errors import ConfigError
 from gradtrend.ingest.formats import ADAPTERS
 from gradtrend.report import REPORTERS
 from tests.places import EXPLODING
+from tests.processes import SOURCE, python
 from tests.test_lazy_imports import loaded
 from tests.test_readme import README, blocks
 
@@ -43,11 +42,7 @@ def install(folder: Path, points: dict[str, dict[str, str]], module: str = MODUL
 
 def call(site: Path, *words: object) -> subprocess.CompletedProcess[str]:
     """The command in a process that finds what is installed in `site`."""
-    places = (str(site), str(Path(gradtrend.__file__).parents[1]))
-    return subprocess.run(
-        [sys.executable, "-m", "gradtrend", *map(str, words)],
-        cwd=site, env=os.environ | {"PYTHONPATH": os.pathsep.join(places)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return python("-m", "gradtrend", *words, folder=site, finds=(site, SOURCE))
 
 
 @pytest.fixture
@@ -71,6 +66,17 @@ def test_a_format_a_report_and_a_rule_of_ones_own(site: Path, rules: Path) -> No
     done = call(site, "analyze", "toy.log", *words)
     assert (done.stdout, done.stderr, done.returncode) == ("toy.log stable MY001\n", "", 0)
     assert call(site, "analyze", "toy.log", *words, "--fail-on", "doubled").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "printed", "code"),
+    [("--select", " MY001", 0), ("--ignore", "", 0), ("--fail-on", " MY001", 1)],
+)
+def test_a_rule_of_ones_own_is_named_by_its_id(site: Path, rules: Path, option: str, printed: str, code: int) -> None:
+    install(site, POINTS)
+    words = ("--source", "toy", "--format", "toy", "--rules", rules)
+    done = call(site, "analyze", "toy.log", *words, option, "my001")
+    assert (done.stdout, done.stderr, done.returncode) == (f"toy.log stable{printed}\n", "", code)
 
 
 def test_a_format_of_ones_own_is_read_in_folders_and_listed(site: Path) -> None:

@@ -8,9 +8,9 @@ from gradtrend.detect.confidence import confidence
 from gradtrend.detect.curves.nonfinite import NonFiniteState, cause_of, order_of
 from gradtrend.detect.curves.run import Curve, RunCurves, run_curves
 from gradtrend.detect.measures import MEASURES
-from gradtrend.detect.rules.actions import actions_for, fill
+from gradtrend.detect.rules.actions import actions_for
 from gradtrend.detect.rules.evaluate import Check, evaluate
-from gradtrend.detect.rules.template import template_values
+from gradtrend.detect.rules.template import fill, template_values
 from gradtrend.detect.summaries import summaries
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
 from gradtrend.model.finding import Evidence, Finding, by_weight

@@ -7,7 +7,6 @@ nothing of roles, joining or judging.
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
-from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.runs.find import RunFiles, find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.ingest.settings.folder import settings_of
@@ -24,7 +23,6 @@ __all__ = [
     "adapters_of",
     "find_runs",
     "load_runs",
-    "name_metric",
     "series_of",
     "settings_of",
 ]

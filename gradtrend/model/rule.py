@@ -29,13 +29,16 @@ class Missing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One measure and the limit it must be above or below; exactly one of the two is set. `why` gives the reason."""
+    """One measure and the limit it must be above or below; exactly one of the two is set. `why` gives the reason for
+    the limit, `meaning` what the measure is, in words and with its unit.
+    """
 
     measure: str
     why: str
     above: float | None = None
     below: float | None = None
     missing: Missing = Missing.SKIP
+    meaning: str = ""
 
     @property
     def limit(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,8 @@ class RunLog:
     steps of a series go back, that is after a resume or an overwrite).
 
     `losses` are the metrics that log the whole training loss (of batches, averaged, evaluated), the one with the most
-    points first; empty where there is none, or where all are terms of a loss that is not logged as a whole.
+    points first; empty where there is none, or where all are terms of a loss that is not logged as a whole. `reasons`
+    says of each metric why it has its role.
     """
 
     run: str
@@ -95,6 +97,7 @@ class RunLog:
     overflow_reports: tuple[OverflowReport, ...] = ()
     settings: Settings = field(default_factory=Settings)
     losses: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def rows_that_count(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

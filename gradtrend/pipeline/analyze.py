@@ -9,13 +9,13 @@ from functools import partial
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
 from gradtrend.errors import InputError
-from gradtrend.ingest import RunFiles
+from gradtrend.ingest import RunFiles, adapters_of, find_runs
 from gradtrend.model.report import Failure, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline import parallel
 from gradtrend.pipeline.failures import each_log, found_runs
-from gradtrend.pipeline.runs import AnalyzeOptions, check_source, logs_of, runs_at
+from gradtrend.pipeline.runs import AnalyzeOptions, logs_of
 from gradtrend.pipeline.selection import rule_ids, without
 
 # Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
@@ -40,8 +40,8 @@ def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
     Raises `InputError` where there is none, or more than one, or it cannot be read; `ConfigError` as `analyze_paths`.
     """
     plan = _plan(options)
-    check_source(options.source)
-    runs = runs_at(path, options)
+    adapters_of(options.source)  # an error for a format that there is not comes before one for a path
+    runs = find_runs(path, options.source)
     logs = logs_of(runs[0], options) if len(runs) == 1 else ()
     names = [log.run for log in logs] or [run.name for run in runs]
     if len(names) > 1:

@@ -8,10 +8,10 @@ from functools import partial
 from typing import TypeVar
 
 from gradtrend.errors import ConfigError, GradtrendError
-from gradtrend.ingest import RunFiles
+from gradtrend.ingest import RunFiles, adapters_of, find_runs
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline.runs import AnalyzeOptions, check_source, logs_of, runs_at, whose_bug
+from gradtrend.pipeline.runs import AnalyzeOptions, logs_of, whose_bug
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -19,9 +19,9 @@ _R = TypeVar("_R")
 
 def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failure]:
     """The runs at a path, or the one failure to find any. Raises `ConfigError` for a source that there is not."""
-    check_source(options.source)
+    adapters_of(options.source)
     failures: list[Failure] = []
-    return _guarded(path, options, lambda: runs_at(path, options), failures) or failures
+    return _guarded(path, options, lambda: find_runs(path, options.source), failures) or failures
 
 
 def each_log(

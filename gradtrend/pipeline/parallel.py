@@ -61,20 +61,25 @@ def _start(work: Callable[[_T], _R], items: Sequence[_T]) -> Connection | None:
 
     context = get_context("spawn")  # not forked: polars has threads, and a fork copies their locks without them
     try:
-        receiving, sending = context.Pipe(duplex=False)
+        ours, theirs = context.Pipe()
     except OSError:
         return None
-    process = context.Process(target=_do_share, args=(sending, job), daemon=True)
-    with sending:  # and then the only other end is the process's: when it dies, the stream ends
+    process = context.Process(target=_do_share, args=(theirs,), daemon=True)
+    with theirs:  # and then the only other end is the process's: when it dies, the stream ends
         try:
             with _deaf_to_ctrl_c():
                 process.start()
         except (OSError, AssertionError):  # the second in a process that may not have others
-            receiving.close()
+            ours.close()
             return None
         except RuntimeError as error:  # only in a process that is itself being started
             raise UnguardedScriptError("a process that was started runs the script again", _GUARD) from error
-    return receiving
+    try:  # not with the process: one that dies before it reads leaves `start` waiting for ever on more than 64 KB
+        ours.send_bytes(job)
+    except OSError:
+        ours.close()
+        return None
+    return ours
 
 
 @contextmanager
@@ -98,7 +103,7 @@ def _received(connection: Connection) -> list[_R] | None:
     return None
 
 
-def _do_share(connection: Connection, job: bytes) -> None:
+def _do_share(connection: Connection) -> None:
     """What a new process does, in one thread, for the others' cores are taken."""
     os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is loaded, which the first piece of work does
     from multiprocessing import parent_process
@@ -107,7 +112,7 @@ def _do_share(connection: Connection, job: bytes) -> None:
     results = []
     # An error is met by the parent as well, which says it; polars raises the other even where SIGINT is ignored.
     with connection, suppress(Exception, KeyboardInterrupt):
-        work, items = pickle.loads(job)
+        work, items = pickle.loads(connection.recv_bytes())
         for item in items:
             if parent is not None and not parent.is_alive():  # ended by a signal, which leaves it no time to end others
                 return

@@ -48,4 +48,6 @@ def near(word: str, rules: Sequence[Rule], also: Sequence[str] = ()) -> str:
 
 def _fits(word: str, rule: Rule) -> bool:
     wanted = word.upper()
-    return rule.name.upper() == wanted or (wanted.startswith("GT") and rule.id.upper().startswith(wanted))
+    if wanted in (rule.id.upper(), rule.name.upper()):
+        return True
+    return wanted.startswith("GT") and rule.id.upper().startswith(wanted)

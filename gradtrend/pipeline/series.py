@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from gradtrend.ingest import name_metric
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.series import LoggedSeries
@@ -32,10 +31,10 @@ def logged_series(log: RunLog) -> tuple[LoggedSeries, ...]:
         pl.col("segment").n_unique().alias("segments"),
         (~pl.col("value").is_finite()).sum().alias("nonfinite"),
     )
-    series = [_series(row) for row in rows.iter_rows(named=True)]
+    series = [_series(row, log.reasons[row["metric"]]) for row in rows.iter_rows(named=True)]
     place = {role: i for i, role in enumerate(Role)}
     return tuple(sorted(series, key=lambda one: place[one.role]))
 
 
-def _series(row: dict[str, Any]) -> LoggedSeries:
-    return LoggedSeries(**row | {"role": Role(row["role"]), "why": name_metric(row["metric"]).why})
+def _series(row: dict[str, Any], why: str) -> LoggedSeries:
+    return LoggedSeries(**row | {"role": Role(row["role"]), "why": why})

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-import gradtrend
 from gradtrend.replay.run.step import run_step
 from gradtrend.replay.search.locate import locate
 from gradtrend.replay.subject.rng import snapshot
 from gradtrend.replay.subject.subject import Subject
+from tests.places import ROOT
+from tests.processes import SOURCE, python
 
 pytestmark = pytest.mark.benchmark
 
@@ -104,9 +102,8 @@ def test_locating_needs_no_more_memory_than_a_step() -> None:
 
 
 def peak_of(kind: str) -> int:
-    environment = os.environ | {"PYTHONPATH": str(Path(gradtrend.__file__).parents[1])}
-    command = [sys.executable, __file__, kind]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    done = python(__file__, kind, finds=(SOURCE, ROOT))
+    assert done.returncode == 0, done.stderr
     return int(done.stdout)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +13,9 @@ import pytest
 import torch
 from click.testing import Result
 
-import gradtrend
 from gradtrend.report.json.report import schema
 from tests.places import CAPTURES
+from tests.processes import python
 from tests.replay import steps
 from tests.replay.steps import batch, capture
 
@@ -214,8 +212,7 @@ def test_a_precision_can_be_chosen(call: Call, poisoned: Path, name: str, ours: 
 def test_without_torch_inspecting_works_and_running_names_the_package(trust: bool) -> None:
     words = ["replay", str(FIXTURE), *(["--trust"] if trust else [])]
     code = f"import sys; sys.modules['torch'] = None\nfrom gradtrend.cli import main\nmain({words!r})"
-    environment = os.environ | {"PYTHONPATH": str(Path(gradtrend.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    done = python("-c", code)
     assert done.returncode == 3
     assert "30 parameters named bad" in done.stdout
     assert ("pip install 'gradtrend[replay]'" in done.stdout) == trust

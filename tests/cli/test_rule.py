@@ -26,6 +26,13 @@ def test_a_rule_by_id_or_name_shows_its_limits(call: Call, name: str) -> None:
         assert f"\n{title}" in done.output
 
 
+def test_each_condition_says_what_its_measure_is(call: Call) -> None:
+    page = " ".join(call("rule", "GT101").output.split())
+    measure = "decades above baseline (rise of the end over the lowest level, in decades)"
+    assert f"- {measure} is above 1 why: " in page
+    assert "(improvement of the loss since the rise, as a share) is below 0.05" in page
+
+
 def test_every_rule_has_a_page_and_every_limit_a_reason(call: Call) -> None:
     for rule in load_rules(None):
         done = call("rule", rule.id, "--format", "json")

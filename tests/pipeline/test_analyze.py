@@ -12,13 +12,11 @@ import pytest
 
 from gradtrend.errors import ConfigError
 from gradtrend.model.report import RunReport
-from gradtrend.pipeline import runs
+from gradtrend.pipeline import failures, runs
 from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.series import read_path
-from tests.places import LIGHTLY
-
-RUN = LIGHTLY / "exploding_lr_nan"
+from tests.places import EXPLODING, LIGHTLY
 
 
 def one(path: Path, **options: Any) -> RunReport:
@@ -38,22 +36,22 @@ def said(report: RunReport) -> tuple[Any, ...]:
 
 
 def metrics_alone(folder: Path) -> Path:
-    return Path(shutil.copy(RUN / "metrics.jsonl", folder))
+    return Path(shutil.copy(EXPLODING / "metrics.jsonl", folder))
 
 
 def events_alone(folder: Path) -> Path:
-    shutil.copy(next(RUN.glob("events.*")), folder)
+    shutil.copy(next(EXPLODING.glob("events.*")), folder)
     return folder
 
 
 def database_alone(folder: Path) -> Path:
-    return Path(shutil.copy(RUN / "mlflow.db", folder))
+    return Path(shutil.copy(EXPLODING / "mlflow.db", folder))
 
 
 def files_alone(folder: Path) -> Path:
     """The run of the database as MLflow's file store writes it."""
     store = folder / "mlruns"
-    with sqlite3.connect(f"file:{RUN / 'mlflow.db'}?mode=ro", uri=True) as database:
+    with sqlite3.connect(f"file:{EXPLODING / 'mlflow.db'}?mode=ro", uri=True) as database:
         ((run, start, experiment),) = database.execute(
             "SELECT run_uuid, start_time, experiment_id FROM runs"
         ).fetchall()
@@ -83,7 +81,7 @@ def files_alone(folder: Path) -> Path:
 @pytest.mark.parametrize("logger", [metrics_alone, events_alone, database_alone, files_alone])
 def test_one_run_read_four_ways_is_judged_the_same(tmp_path: Path, logger: Callable[[Path], Path]) -> None:
     path = logger(tmp_path)
-    expected = said(one(RUN))
+    expected = said(one(EXPLODING))
     assert expected[0] == "exploding"
     assert said(one(path)) == expected
     assert {source.format for source in one(tmp_path).sources} == {source.format for source in one(path).sources}
@@ -92,14 +90,14 @@ def test_one_run_read_four_ways_is_judged_the_same(tmp_path: Path, logger: Calla
 
 def test_the_loggers_of_one_folder_are_read_alone_with_source() -> None:
     for source in ("jsonl", "tensorboard", "mlflow"):
-        report = one(RUN, source=source)
+        report = one(EXPLODING, source=source)
         assert [read.format for read in report.sources] == [source]
-        assert said(report) == said(one(RUN))
+        assert said(report) == said(one(EXPLODING))
 
 
 def test_the_console_log_counts_from_one() -> None:
     """train.log's steps are one later; the rest is the same."""
-    console, full = said(one(RUN, source="console")), said(one(RUN))
+    console, full = said(one(EXPLODING, source="console")), said(one(EXPLODING))
     assert console[0] == full[0]
     assert console[2] == full[2]
 
@@ -122,13 +120,13 @@ def test_a_bug_is_a_failure_with_its_traceback(monkeypatch: pytest.MonkeyPatch) 
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr(runs, "load_runs", breaks)
-    reports, (failure,) = analyze_paths((str(RUN),), AnalyzeOptions())
+    reports, (failure,) = analyze_paths((str(EXPLODING),), AnalyzeOptions())
     assert reports == ()
     assert "ZeroDivisionError: by zero" in failure.message
     assert "breaks" in (failure.bug or "")
-    monkeypatch.setattr(runs, "find_runs", breaks)
-    _, (failure,) = analyze_paths((str(RUN),), AnalyzeOptions())
-    assert failure.path == str(RUN)
+    monkeypatch.setattr(failures, "find_runs", breaks)
+    _, (failure,) = analyze_paths((str(EXPLODING),), AnalyzeOptions())
+    assert failure.path == str(EXPLODING)
     assert failure.bug is not None
 
 
@@ -144,8 +142,8 @@ def test_wrong_options_are_errors_before_anything_is_read() -> None:
 
 
 def test_reading_without_judging() -> None:
-    (log,), failures = read_path(str(RUN), AnalyzeOptions())
+    (log,), failures = read_path(str(EXPLODING), AnalyzeOptions())
     assert failures == ()
-    assert log.run == str(RUN)
+    assert log.run == str(EXPLODING)
     assert {"grad_norm", "loss", "lr"} <= set(log.table["role"])
     assert read_path("gone", AnalyzeOptions())[1][0].path == "gone"

@@ -19,9 +19,8 @@ import pytest
 from gradtrend.pipeline import parallel
 from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
-from tests.places import ROOT
+from tests.places import EXPLODING, LIGHTLY, ROOT
 
-RUNS = ROOT / "fixtures/runs/lightly"
 MUCH = parallel.LEAST_SECONDS
 
 
@@ -121,10 +120,10 @@ def test_a_script_without_a_guard_reports_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "from gradtrend.pipeline import parallel\nfrom gradtrend.cli import main\nparallel.LEAST_SECONDS = 0\n"
-        f"main(['analyze', {str(RUNS)!r}, '--format', 'json', '--exit-zero'])\n"
+        f"main(['analyze', {str(LIGHTLY)!r}, '--format', 'json', '--exit-zero'])\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, timeout=60)
-    assert len(json.loads(done.stdout)["runs"]) == len(list(RUNS.iterdir()))
+    assert len(json.loads(done.stdout)["runs"]) == len(list(LIGHTLY.iterdir()))
     assert done.stderr == ""
 
 
@@ -136,22 +135,31 @@ def test_a_script_without_a_guard_that_calls_the_library_is_told(tmp_path: Path)
     assert "UnguardedScriptError: a process that was started runs the script again" in done.stderr
 
 
+def test_a_script_without_a_guard_ends_however_much_work_it_has(tmp_path: Path) -> None:
+    """More than a pipe holds waits for a process that never reads it."""
+    script = tmp_path / "script.py"
+    work = f"parallel.in_order(len, ['x' * 200_000] * 4, {MUCH}, 2)"
+    script.write_text(f"from gradtrend.pipeline import parallel\nprint({work})\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[200000, 200000, 200000, 200000]\n"
+
+
 def test_reports_and_failures_do_not_depend_on_the_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty.jsonl").touch()
-    paths = [*map(str, sorted(RUNS.iterdir())), "missing", str(tmp_path / "empty.jsonl"), str(RUNS)]
+    paths = [*map(str, sorted(LIGHTLY.iterdir())), "missing", str(tmp_path / "empty.jsonl"), str(LIGHTLY)]
     alone = analyze_paths(paths, AnalyzeOptions())
     monkeypatch.setattr(parallel, "LEAST_SECONDS", 0.0)
     assert repr(analyze_paths(paths, AnalyzeOptions(), processes=2)) == repr(alone)
     assert [failure.path for failure in alone[1]] == ["missing", str(tmp_path / "empty.jsonl")]
-    assert len(alone[0]) == 2 * len(list(RUNS.iterdir()))
+    assert len(alone[0]) == 2 * len(list(LIGHTLY.iterdir()))
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="sees in /proc what the processes do")
 def test_ctrl_c_ends_the_call_and_its_processes_quietly(tmp_path: Path) -> None:
-    log = (RUNS / "exploding_lr_nan" / "metrics.jsonl").read_bytes()
+    log = (EXPLODING / "metrics.jsonl").read_bytes()
     for i in range(1000):
         (tmp_path / f"run{i}").mkdir()
         (tmp_path / f"run{i}" / "metrics.jsonl").write_bytes(log)

@@ -25,12 +25,12 @@ def log() -> RunLog:
     ]
     texts = dict.fromkeys(("series", "role", "layer"), pl.Categorical)
     numbers = {"step": pl.Int64, "value": pl.Float64, "segment": pl.Int32}
-    return RunLog("out/run", pl.DataFrame(rows, schema=texts | numbers, orient="row"))
+    reasons = {name: f"{name} is {role}" for name, role in ROLES.items()}
+    return RunLog("out/run", pl.DataFrame(rows, schema=texts | numbers, orient="row"), reasons=reasons)
 
 
 def test_the_gradient_norm_comes_first_with_all_its_numbers(log: RunLog) -> None:
     norm, loss, other = logged_series(log)
-    assert norm == LoggedSeries("grad_norm", Role.GRAD_NORM, None, 4, 0, 2, 2, 1, norm.why)
-    assert "gradient norm" in norm.why
+    assert norm == LoggedSeries("grad_norm", Role.GRAD_NORM, None, 4, 0, 2, 2, 1, "grad_norm is grad_norm")
     assert [one.metric for one in (loss, other)] == ["train_loss", "max_grad_norm"]
     assert (loss.nonfinite, other.nonfinite) == (0, 0)

@@ -111,7 +111,7 @@ MEASURES: Mapping[str, Measure] = {
     "share_at_one_value": Measure(_share_at_one_value, "share", "norms equal to their median", spans.whole),
     "share_of_zeros": Measure(_share_of_zeros, "share", "norms exactly zero", spans.whole),
     "zeros_at_end": Measure(_zeros_at_end, "points", "exact zeros that end the log", spans.whole),
-    "norm_ends_at": Measure(_norm_ends_at, "share", "of the run's steps until the norm ends", spans.whole, "no steps"),
+    "norm_ends_at": Measure(_norm_ends_at, "share", "where in the run the norm ends", spans.whole, "no steps"),
     "share_repeated": Measure(
         _share_repeated, "share", "norms equal to the one before", spans.whole, "fewer than 2 finite norms"
     ),

@@ -151,7 +151,11 @@ MEASURES: Mapping[str, Measure] = {
         _loss_rise_factor, "x", "end of the loss over its best level", spans.loss_climb, "the loss is not positive"
     ),
     "loss_rise_over_noise": Measure(
-        _loss_rise_over_noise, "sigma", "the same over its scatter", spans.loss_climb, "fewer than 4 losses"
+        _loss_rise_over_noise,
+        "sigma",
+        "end of the loss over its best level",
+        spans.loss_climb,
+        "fewer than 4 losses",
     ),
     "loss_lost_share": Measure(
         _loss_lost_share, "share", "progress of the loss that is lost", spans.loss_climb, "fewer than 4 losses"
@@ -167,7 +171,11 @@ MEASURES: Mapping[str, Measure] = {
         "the loss is not positive",
     ),
     "loss_peak_over_noise": Measure(
-        _loss_peak_over_noise, "sigma", "the same over its scatter", spans.loss_climb, "fewer than 4 losses"
+        _loss_peak_over_noise,
+        "sigma",
+        "highest level of the loss over its first value",
+        spans.loss_climb,
+        "fewer than 4 losses",
     ),
     "loss_end_over_peak": Measure(
         _loss_end_over_peak, "x", "end of the loss over its highest level", spans.loss_climb, "the loss is not positive"
@@ -188,7 +196,7 @@ MEASURES: Mapping[str, Measure] = {
     "loss_rise_after_lr_jump": Measure(
         _loss_rise_after_lr_jump,
         "share",
-        "loss gained at a jump of the rate",
+        "rise of the loss at a jump of the learning rate",
         spans.whole,
         "no learning rate, or fewer than 8 points",
     ),

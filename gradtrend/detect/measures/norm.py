@@ -165,12 +165,16 @@ MEASURES: Mapping[str, Measure] = {
         _decades_above_first, "decades", "end over the first two values", spans.climb, change=Direction.FROM_FIRST
     ),
     "first_over_noise": Measure(
-        _first_over_noise, "sigma", "the same over the log's own scatter", spans.climb, change=Direction.FROM_FIRST
+        _first_over_noise,
+        "sigma",
+        "end over the first two values",
+        spans.climb,
+        change=Direction.FROM_FIRST,
     ),
     "decades_of_last_points": Measure(
         _decades_of_last_points, "decades", "the last points over all before them", spans.last_points
     ),
-    "last_over_noise": Measure(_last_over_noise, "sigma", "the same over the log's own scatter", spans.last_points),
+    "last_over_noise": Measure(_last_over_noise, "sigma", "the last points over all before them", spans.last_points),
     "decades_above_typical": Measure(
         _decades_above_typical, "decades", "end over the median", spans.rise, change=Direction.UP
     ),
@@ -178,7 +182,7 @@ MEASURES: Mapping[str, Measure] = {
         _decades_beyond_history, "decades", "rise of the end over all seen before", spans.whole, change=Direction.UP
     ),
     "rise_over_noise": Measure(
-        _rise_over_noise, "sigma", "rise over the log's own scatter", spans.whole, change=Direction.UP
+        _rise_over_noise, "sigma", "rise of the end over the lowest level", spans.whole, change=Direction.UP
     ),
     "decades_fallen": Measure(
         _decades_fallen, "decades", "fall of the end below the highest settled level", spans.fall, change=Direction.DOWN
@@ -188,7 +192,7 @@ MEASURES: Mapping[str, Measure] = {
     ),
     "fall_start": Measure(_fall_start, "share", "where in the run the fall began", spans.whole, change=Direction.DOWN),
     "fall_duration": Measure(
-        _fall_duration, "share", "time to half of the fall, of the run", spans.whole, change=Direction.DOWN
+        _fall_duration, "share", "how much of the run the fall takes to its half", spans.whole, change=Direction.DOWN
     ),
     "points_low": Measure(
         _points_low, "points", "points in the lower half of the fall", spans.whole, change=Direction.DOWN
@@ -203,7 +207,7 @@ MEASURES: Mapping[str, Measure] = {
     "late_spike_decades": Measure(_late_spike_decades, "decades", "highest spike after warm-up", spans.late_spikes),
     "late_spikes": Measure(_late_spikes, "spikes", "spikes after warm-up that came back", spans.late_spikes),
     "excursion_decades": Measure(
-        _excursion_decades, "decades", "longest high stretch over what is before and after", spans.whole
+        _excursion_decades, "decades", "highest stretch over what is before and after", spans.whole
     ),
     "spike_rate": Measure(
         _spike_rate, "share", "points 7 sigma over a rolling window", spans.whole, "fewer than 1000 points"

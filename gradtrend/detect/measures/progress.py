@@ -71,12 +71,17 @@ def _loss_scatter_overall(curve: Curve) -> float | None:
 
 MEASURES: Mapping[str, Measure] = {
     "loss_gain_since_rise": Measure(
-        _loss_gain_since_rise, "share", "loss gained since the rise", spans.whole, "no usable loss", change=Direction.UP
+        _loss_gain_since_rise,
+        "share",
+        "improvement of the loss since the rise",
+        spans.whole,
+        "no usable loss",
+        change=Direction.UP,
     ),
     "loss_gain_since_fall": Measure(
         _loss_gain_since_fall,
         "share",
-        "loss gained since the fall",
+        "improvement of the loss since the fall",
         spans.whole,
         "no usable loss",
         change=Direction.DOWN,
@@ -84,19 +89,19 @@ MEASURES: Mapping[str, Measure] = {
     "loss_gain_since_low": Measure(
         _loss_gain_since_low,
         "share",
-        "loss gained since half the fall",
+        "improvement of the loss since half the fall",
         spans.whole,
         "no usable loss",
         change=Direction.DOWN,
     ),
     "loss_gain_since_first": Measure(
-        _loss_gain_since_first, "share", "loss gained since its start", spans.whole, "no usable loss"
+        _loss_gain_since_first, "share", "improvement of the loss since its start", spans.whole, "no usable loss"
     ),
     "loss_gain_late": Measure(
-        _loss_gain_late, "share", "loss gained after the first 15 %", spans.whole, "no usable loss"
+        _loss_gain_late, "share", "improvement of the loss after the first 15 %", spans.whole, "no usable loss"
     ),
     "loss_gain_overall": Measure(
-        _loss_gain_overall, "share", "loss gained over the run", spans.whole, "no usable loss"
+        _loss_gain_overall, "share", "improvement of the loss over the run", spans.whole, "no usable loss"
     ),
     "loss_scatter": Measure(
         _loss_scatter_overall, "share", "relative scatter of the loss", spans.whole, "no usable loss"

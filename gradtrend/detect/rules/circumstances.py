@@ -129,8 +129,8 @@ EVIDENCE: Mapping[str, Callable[[Curve], bool | None]] = {
     "has_capture": _has_capture,
     "has_overflow_report": _has_overflow_report,
 }
-# Circumstances: an action that they do not fit is dropped, one that they fit keeps its place.
-_CIRCUMSTANCES: Mapping[str, Callable[[Curve], bool | None]] = {
+# Others: an action that they do not fit is dropped, one that they fit keeps its place.
+_OTHERS: Mapping[str, Callable[[Curve], bool | None]] = {
     "clips_above_baseline": _clips_above_baseline,
     "clipping_unknown": lambda curve: _clipping_on(curve) is None,
     "precision_unknown": lambda curve: _low_precision(curve) is None,
@@ -144,4 +144,4 @@ _CIRCUMSTANCES: Mapping[str, Callable[[Curve], bool | None]] = {
     "fails_at_once": _fails_at_once,
     "fails_later": lambda curve: not _fails_at_once(curve),
 }
-FACTS: Mapping[str, Callable[[Curve], bool | None]] = {**EVIDENCE, **_CIRCUMSTANCES}
+CIRCUMSTANCES: Mapping[str, Callable[[Curve], bool | None]] = {**EVIDENCE, **_OTHERS}

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gradtrend.detect.rules.problems import problems_of
+from gradtrend.detect.measures import MEASURES
+from gradtrend.detect.rules.problems import problems_among, problems_of
 from gradtrend.errors import ConfigError
 from gradtrend.model.rule import REPLAY_NOTE, Action, Alternative, Condition, Hold, Missing, ReplayTopic, Rule, Scope
 from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
 
 _PACKAGE = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The rules of a folder by id, the names of their files, and the mistakes in it."""
+
+    rules: Mapping[str, Rule]
+    files: Mapping[str, str]
+    problems: Sequence[str]
 
 
 def builtin_folder() -> Path:
@@ -28,26 +38,19 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
 
     Raises ConfigError that lists every mistake in every file.
     """
-    shipped, found = _shipped(builtin_folder())
-    rules, problems = dict(shipped), list(found)
+    shipped = _shipped(builtin_folder())
+    rules, files, problems = dict(shipped.rules), dict(shipped.files), list(shipped.problems)
     if extra is not None:
         if not extra.is_dir():
             raise ConfigError(f"--rules {extra}: no such folder")
-        own = _read_folder(extra, problems)
-        rules |= {rule_id: _in_place_of(shipped.get(rule_id), rule) for rule_id, rule in own.items()}
-    problems += _problems_among(rules)
+        own = _read_folder(extra)
+        rules |= {rule_id: _in_place_of(shipped.rules.get(rule_id), rule) for rule_id, rule in own.rules.items()}
+        files |= own.files
+        problems += own.problems
+    problems += problems_among(rules, files)
     if problems:
         raise ConfigError("\n".join(problems), "`gradtrend rule` lists the shipped rules; their files show the keys.")
     return tuple(rules[rule_id] for rule_id in sorted(rules))
-
-
-def _problems_among(rules: Mapping[str, Rule]) -> Iterator[str]:
-    """What shows only with all rules together: ids that are none, replays that a rule does not say more of."""
-    for rule in rules.values():
-        yield from (f"{rule.id}: unless names {other}, which is no rule" for other in rule.unless if other not in rules)
-    for rule in rules.values():
-        if rule.note == REPLAY_NOTE and rule.replay is None:
-            yield f"{rule.id}: select.note is {REPLAY_NOTE!r}, so select.replay must say what of a replay it is for"
 
 
 def _in_place_of(shipped: Rule | None, own: Rule) -> Rule:
@@ -59,10 +62,9 @@ def _in_place_of(shipped: Rule | None, own: Rule) -> Rule:
 
 
 @lru_cache(maxsize=1)
-def _shipped(folder: Path) -> tuple[dict[str, Rule], tuple[str, ...]]:
-    """The shipped rules and what is wrong with them, read once a process: parsing takes longer than judging a run."""
-    problems: list[str] = []
-    return _read_folder(folder, problems), tuple(problems)
+def _shipped(folder: Path) -> _Folder:
+    """The shipped rules, read once a process: parsing takes longer than judging a run."""
+    return _read_folder(folder)
 
 
 def rule_text(rule_id: str, extra: Path | None = None) -> str:
@@ -75,9 +77,10 @@ def rule_text(rule_id: str, extra: Path | None = None) -> str:
     raise ConfigError(f"no file defines the rule {rule_id}")
 
 
-def _read_folder(folder: Path, problems: list[str]) -> dict[str, Rule]:
+def _read_folder(folder: Path) -> _Folder:
     rules: dict[str, Rule] = {}
     files: dict[str, str] = {}
+    problems: list[str] = []
     for file in sorted(folder.glob("*.toml")):
         if not file.is_file():  # a pipe would be waited for
             problems.append(f"{file.name}: not a file")
@@ -93,7 +96,7 @@ def _read_folder(folder: Path, problems: list[str]) -> dict[str, Rule]:
             problems.append(f"{file.name}: id {data['id']} is that of {files[data['id']]}")
         elif not found:
             rules[data["id"]], files[data["id"]] = _rule(data), file.name
-    return rules
+    return _Folder(rules, files, problems)
 
 
 def _rule(data: Mapping[str, Any]) -> Rule:
@@ -132,4 +135,5 @@ def _alternatives(data: Mapping[str, Any]) -> Iterator[Alternative]:
 
 def _condition(data: Mapping[str, Any]) -> Condition:
     plain = {key: data[key] for key in ("measure", "why", "above", "below") if key in data}
-    return Condition(**plain, missing=Missing(data.get("missing", Missing.SKIP)))
+    missing = Missing(data.get("missing", Missing.SKIP))
+    return Condition(**plain, missing=missing, meaning=MEASURES[data["measure"]].meaning)

@@ -1,4 +1,4 @@
-"""Finds the mistakes in the data of one rule file: unknown keys, values of the wrong kind, words that mean nothing."""
+"""Finds the mistakes in rule files: unknown keys, values of the wrong kind, words that mean nothing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from gradtrend.detect.measures import MEASURES
-from gradtrend.detect.rules.circumstances import FACTS
+from gradtrend.detect.rules.circumstances import CIRCUMSTANCES
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
-from gradtrend.model.rule import Missing, ReplayTopic, Scope
+from gradtrend.model.rule import REPLAY_NOTE, Missing, ReplayTopic, Rule, Scope
 from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
 
 
@@ -20,6 +20,7 @@ def _are_texts(value: Any) -> bool:
 
 _LARGEST = sys.float_info.max  # TOML has NaN, inf, and integers of any length
 _SHOWN = 100  # characters of a wrong value that are repeated
+_FEW = 20  # words that are listed in full where none comes near a wrong one
 _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
     "a number": lambda value: type(value) in (int, float) and -_LARGEST <= value <= _LARGEST,
@@ -69,6 +70,19 @@ def problems_of(data: Mapping[str, Any]) -> list[str]:
     return found + [f"message: {problem}" for problem in _template_problems(data.get("message", ""))]
 
 
+def problems_among(rules: Mapping[str, Rule], files: Mapping[str, str]) -> Iterator[str]:
+    """What shows only with all rules together, each with its file: ids that are none, replays of which a rule does not
+    say more.
+    """
+    for rule_id, rule in rules.items():
+        unknown = (other for other in rule.unless if other not in rules)
+        yield from (f"{files[rule_id]}: unless names {other}, which is no rule" for other in unknown)
+    for rule_id, rule in rules.items():
+        if rule.note == REPLAY_NOTE and rule.replay is None:
+            why = f"select.note is {REPLAY_NOTE!r}, so select.replay must say what of a replay it is for"
+            yield f"{files[rule_id]}: {why}"
+
+
 def _select_problems(data: Mapping[str, Any]) -> list[str]:
     found = list(_wrong_keys(data, _SELECT, "select."))
     for key, words in (("role", Role), ("scope", Scope), ("replay", ReplayTopic)):
@@ -100,7 +114,19 @@ def _wrong_word(key: str, data: Mapping[str, Any], allowed: Collection[str], whe
     word = data.get(key)
     if not isinstance(word, str) or word in allowed:
         return []
-    return [f"{where}{key} is {word!r}; it must be one of {', '.join(allowed)}"]
+    return [f"{where}{key} is {word!r}; {_better(word, allowed)}"]
+
+
+def _better(word: str, allowed: Collection[str]) -> str:
+    """What a wrong word should be: what comes near it, else one of a few."""
+    from difflib import get_close_matches  # only for a file with a mistake in it
+
+    near = get_close_matches(word.lower(), allowed, n=3)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    if len(allowed) > _FEW:
+        return f"that is none of the {len(allowed)} there are"
+    return f"it must be one of {', '.join(allowed)}"
 
 
 def _alternative_problems(where: str, data: Mapping[str, Any]) -> list[str]:
@@ -130,7 +156,7 @@ def _condition_problems(data: Mapping[str, Any], keys: Mapping[str, str]) -> lis
 
 
 def _action_problems(data: Mapping[str, Any]) -> list[str]:
-    found = [*_wrong_keys(data, _ACTION), *_wrong_word("when", data, list(FACTS))]
+    found = [*_wrong_keys(data, _ACTION), *_wrong_word("when", data, list(CIRCUMSTANCES))]
     if "text" not in data:
         found.append("missing key 'text'")
     sound = _sound(data, _ACTION)

@@ -1,6 +1,9 @@
-"""What the templates of messages and actions are filled with."""
+"""Fills the templates of messages and actions, and with what."""
 
 from __future__ import annotations
+
+import string
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -19,6 +22,28 @@ TEMPLATE_NAMES = frozenset(
         "risen_to", "loss_flat", "loss_first", "loss_best", "loss_end",
     }
 )  # fmt: skip
+
+
+def fill(template: str, values: Mapping[str, object]) -> str | None:
+    """The template with its values, numbers to three significant digits; None where a value is not known."""
+    shown: dict[str, str] = {}
+    for _, name, _, _ in string.Formatter().parse(template):
+        if name is None:
+            continue
+        value = values.get(name)
+        if value is None:
+            return None
+        shown[name] = show(value)
+    return template.format(**shown)
+
+
+def show(value: object) -> str:
+    """A number as a person writes it: three significant digits, integers whole."""
+    if isinstance(value, float):
+        if value != 0 and not 1e-3 <= abs(value) < 1e5:
+            return f"{value:.2e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return str(value)
 
 
 def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.files.whole import read_regular
+from gradtrend.ingest.files.regular import read_regular
 from gradtrend.model.capture import Frame, OverflowReport
 
 _FILE_PATTERN = "underflow_overflow_rank*.log"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradtrend.ingest.captures import limits as torch_limits
+from gradtrend.ingest.captures import limits
 from gradtrend.ingest.captures.limits import class_name, refuse
 from gradtrend.ingest.captures.tensors import KNOWN_CALLS, STORAGE_DTYPES, Storage
 from gradtrend.model.contents import GlobalRef, Inert, Node, TensorRef
@@ -67,7 +67,7 @@ def load(data: bytes, sizes: Mapping[str, int]) -> Node:
             if opcode.name == "STOP":
                 return machine.pop()
             if opcode.name in _CONSTANTS:
-                machine.stack.append(torch_limits.constant(argument))
+                machine.stack.append(limits.constant(argument))
                 continue
             operation = _OPERATIONS.get(opcode.name)
             if operation is None:
@@ -84,7 +84,7 @@ def load(data: bytes, sizes: Mapping[str, int]) -> Node:
 def _put_pairs(target: Any, flat: list[Any]) -> None:
     pairs = list(zip(flat[::2], flat[1::2], strict=True))
     if isinstance(target, dict):
-        target.update((torch_limits.key(key), value) for key, value in pairs)
+        target.update((limits.key(key), value) for key, value in pairs)
     elif isinstance(target, Inert):
         target.pairs.extend(pairs)
     else:
@@ -185,8 +185,8 @@ def _reduce(machine: _Machine, _: Any) -> None:
     if known is None:
         machine.stack.append(_inert(callee, "reduce", arguments))
         return
-    machine.built += torch_limits.built_bytes(arguments)
-    if machine.built > torch_limits.MAX_BUILT:
+    machine.built += limits.built_bytes(arguments)
+    if machine.built > limits.MAX_BUILT:
         raise refuse("it builds the same values again and again")
     machine.stack.append(known(machine.sizes, arguments))
 
@@ -194,7 +194,7 @@ def _reduce(machine: _Machine, _: Any) -> None:
 def _inert(callee: Any, call: str, arguments: Any, keywords: Any = None) -> Inert:
     if not isinstance(callee, GlobalRef | Inert) or not isinstance(arguments, tuple):
         raise refuse("it calls something that is no class")
-    return Inert(callee, call, arguments, torch_limits.keywords(keywords))
+    return Inert(callee, call, arguments, limits.keywords(keywords))
 
 
 def _new(machine: _Machine, _: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from gradtrend.ingest.files.whole import read_regular
+from gradtrend.ingest.files.regular import read_regular
 
 _MAX_BYTES = 1 << 20
 _MAX_NODES = 100_000  # with every alias written out; a run's settings are a few hundred

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import polars as pl
 
@@ -14,6 +15,7 @@ from gradtrend.model.runlog import Note, Settings, Skipped
 
 # One row a logged value, in the order logged. `step` is null where the log gives none (load then numbers the rows).
 POINTS_SCHEMA = pl.Schema({"step": pl.Int64, "value": pl.Float64, "time": pl.Float64, "line": pl.Int64})
+HEAD_BYTES = 64 * 1024  # of a file, given to an adapter to tell it by: enough for the first rows of any log
 SQLITE_MAGIC = b"SQLite format 3\0"  # here, since a test for it must not load sqlite3
 MAX_SKIPPED_KEPT = 100  # the report lists the first 100 and a count
 
@@ -62,10 +64,10 @@ class Reading:
 class Adapter:
     """One format.
 
-    `claims(path, head)` says whether a file (with its first 64 KiB) or a folder (head is b"") is of this format; it is
-    cheap and reads nothing more. `read` returns one Reading, or several where one path holds several parts of a run;
-    it raises `InputError` where nothing can be used and lists lesser damage in `Reading.skipped`. `read_stream` is for
-    formats that can be read once from a pipe.
+    `claims(path, head)` says whether a file (with its first `HEAD_BYTES`) or a folder (head is b"") is of this format;
+    it is cheap and reads nothing more. `read` returns one Reading, or several where one path holds several parts of a
+    run; it raises `InputError` where nothing can be used and lists lesser damage in `Reading.skipped`. `read_stream` is
+    for formats that can be read once from a pipe.
 
     What the format's own tools take for granted: `one_run_a_folder`, that files side by side are of one run;
     `holds_runs`, that one path may hold several runs, of which `ReadOptions.run_id` names one; `folder_a_series`, that
@@ -79,3 +81,28 @@ class Adapter:
     one_run_a_folder: bool = False
     holds_runs: bool = False
     folder_a_series: bool = False
+
+
+class Reader(Protocol):
+    """The module that reads a format, `claims` and `read` as `Adapter` has them."""
+
+    def claims(self, path: Path, head: bytes, /) -> bool: ...
+
+    def read(self, path: Path, options: ReadOptions, /) -> Sequence[Reading]: ...
+
+
+def late(name: str, may_be: Callable[[Path, bytes], bool], reader: Callable[[], Reader], **about: Any) -> Adapter:
+    """The adapter of a format whose reader is loaded only for what `may_be`, a cheap test of name and first bytes,
+    lets pass; `about` are the adapter's further attributes.
+
+    Both functions must be named in a module: an adapter is sent to other processes.
+    """
+    return Adapter(name, partial(_claims, may_be, reader), partial(_read, reader), **about)
+
+
+def _claims(may_be: Callable[[Path, bytes], bool], reader: Callable[[], Reader], path: Path, head: bytes) -> bool:
+    return may_be(path, head) and reader().claims(path, head)
+
+
+def _read(reader: Callable[[], Reader], path: Path, options: ReadOptions) -> Sequence[Reading]:
+    return reader().read(path, options)

@@ -32,13 +32,14 @@ _CHECKED_ROLES = (Role.GRAD_NORM, Role.LOSS, Role.LR)
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The readings of a run joined: its table (columns of `TABLE_SCHEMA`), what was noticed meanwhile, and the metrics
-    that log the whole training loss (see `whole_losses`).
+    """The readings of a run joined: its table (columns of `TABLE_SCHEMA`), what was noticed meanwhile, the metrics that
+    log the whole training loss (see `whole_losses`), and why each metric of the table has its role.
     """
 
     table: pl.DataFrame
     notes: tuple[Note, ...]
     losses: tuple[str, ...]
+    reasons: Mapping[str, str]
 
 
 def join(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> Joined:
@@ -58,7 +59,8 @@ def join(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> Joined:
     notes += _lost_parts(best, wholes)
     norms = (track for track in best if namings[track.metric].role is Role.GRAD_NORM)
     notes += [note for track in norms if (note := _segment_note(track)) is not None]
-    return Joined(_table(best, namings), tuple(notes), wholes)
+    reasons = {track.metric: namings[track.metric].why for track in best}
+    return Joined(_table(best, namings), tuple(notes), wholes, reasons)
 
 
 def _lost_parts(tracks: Sequence[Track], wholes: Sequence[str]) -> list[Note]:

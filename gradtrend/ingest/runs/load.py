@@ -48,9 +48,9 @@ def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
     """The readings by run; the comparison is loaded where there is something to compare."""
     if len(readings) < 2:
         return [readings]
-    from gradtrend.ingest.runs.split import separate
+    from gradtrend.ingest.runs.split import split
 
-    return separate(readings, {log.adapter.name for log in run.logs if log.adapter.one_run_a_folder})
+    return split(readings, {log.adapter.name for log in run.logs if log.adapter.one_run_a_folder})
 
 
 def _joined(
@@ -74,6 +74,7 @@ def _joined(
         run=run.name,
         table=joined.table,
         losses=joined.losses,
+        reasons=joined.reasons,
         sources=sources,
         notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
         captures=captures,

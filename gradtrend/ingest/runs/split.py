@@ -19,7 +19,7 @@ _TOLERANCE = 0.05  # other ranks and rounded prints differ by less
 _LEAST_POINTS = 3
 
 
-def separate(readings: Sequence[Reading], one_run_formats: Collection[str] = ()) -> list[list[Reading]]:
+def split(readings: Sequence[Reading], one_run_formats: Collection[str] = ()) -> list[list[Reading]]:
     """The readings by run: one list where all may be of one run, else one for each file that is a run of its own.
 
     Files of `one_run_formats` that lie in one folder are of one run by their tools' own rules (event files, stores);

@@ -15,10 +15,9 @@ from typing import BinaryIO, cast
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import adapters_of
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import HEAD_BYTES, Adapter, Reading, ReadOptions
 
 PATH = Path("-")
-_HEAD_BYTES = 64 * 1024  # enough for the first rows of any log
 WAIT_SECONDS = 5.0  # for somebody to write to a named pipe
 _PAUSE_SECONDS = 0.02
 _PIPE_IN = "Pipe a log into it: python train.py 2>&1 | gradtrend analyze -"
@@ -78,7 +77,7 @@ def _standard_input() -> BinaryIO:
 
 
 def _from_stream(source: str, stream: BinaryIO, empty: str) -> Sequence[Reading]:
-    head = stream.read(_HEAD_BYTES)
+    head = stream.read(HEAD_BYTES)
     if not head.strip():
         raise InputError(empty, _PIPE_IN)
     wanted = _streamed(source)
@@ -106,7 +105,7 @@ def _first_bytes(pipe: int, until: float) -> bytes | None:
     """What already lies in a pipe, b"" where a writer has written nothing yet, None without a writer until then."""
     while time.monotonic() < until:
         try:
-            head = os.read(pipe, _HEAD_BYTES)
+            head = os.read(pipe, HEAD_BYTES)
         except BlockingIOError:
             return b""
         if head:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.ingest.formats import SOURCES, adapters_of
-from gradtrend.ingest.reading import Adapter
+from gradtrend.ingest.reading import HEAD_BYTES, Adapter
 
-_HEAD_BYTES = 64 * 1024
 _MAX_DEPTH = 8  # run folders nest a few levels; deeper trees are data sets
 # Never logs, and often many or large: weights, images, code, archives of data.
 _NEVER = re.compile(
@@ -59,7 +58,7 @@ def adapter_for(file: Path, source: str = "auto") -> Adapter | None:
 
 def _first_to_claim(adapters: Sequence[Adapter], file: Path) -> Adapter | None:
     with file.open("rb") as opened:
-        head = opened.read(_HEAD_BYTES)
+        head = opened.read(HEAD_BYTES)
     return next((adapter for adapter in adapters if adapter.claims(file, head)), None)
 
 

@@ -76,7 +76,8 @@ def _conditions(rule: Rule, style: Style) -> list[str]:
 
 def _condition(condition: Condition, style: Style) -> list[str]:
     side = "above" if condition.above is not None else "below"
-    limit = wrapped(f"{condition.measure.replace('_', ' ')} is {side} {number(condition.limit)}", style, "  - ", "    ")
+    measure = condition.measure.replace("_", " ") + (f" ({condition.meaning})" if condition.meaning else "")
+    limit = wrapped(f"{measure} is {side} {number(condition.limit)}", style, "  - ", "    ")
     why = wrapped(f"why: {_one_line(condition.why)}", style, "    ", "    ")
     return limit + [style.paint(line, "dim") for line in why]
 

@@ -258,11 +258,26 @@ def test_a_number_or_nothing_whatever_the_run(name: str) -> None:
             assert said is None or (isinstance(said, float | int) and not math.isinf(said)), (name, said)
 
 
-@pytest.mark.parametrize("name", MEASURES)
-def test_every_measure_can_be_explained(name: str) -> None:
-    measure = MEASURES[name]
-    assert measure.says
-    assert measure.function.__doc__
+def test_every_measure_says_what_it_is_on_its_own() -> None:
+    """On the page of a rule it stands without its neighbours: no "the same", and no two that say one thing."""
+    meanings = [measure.meaning for measure in MEASURES.values()]
+    assert len(set(meanings)) == len(MEASURES)
+    assert not [meaning for meaning in meanings if "the same" in meaning]
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("decades_above_baseline", "rise of the end over the lowest level, in decades"),
+        ("masked_share", "non-finite norms beside a loss of exactly 0.0, as a share"),
+        ("loss_rise_factor", "end of the loss over its best level, as a factor"),
+        ("zeros_at_end", "exact zeros that end the log"),
+        ("first_over_noise", "end over the first two values, in sigma of its own scatter"),
+        ("typical_norm", "median of the norm"),
+    ],
+)
+def test_its_unit_stands_behind_it(name: str, meaning: str) -> None:
+    assert MEASURES[name].meaning == meaning
 
 
 def test_measures_are_finite_on_real_runs() -> None:

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradtrend.detect.rules.actions import fill, show
-from gradtrend.detect.rules.circumstances import EVIDENCE, FACTS
-from gradtrend.detect.rules.template import TEMPLATE_NAMES, template_values
+from gradtrend.detect.rules.circumstances import CIRCUMSTANCES, EVIDENCE
+from gradtrend.detect.rules.template import TEMPLATE_NAMES, fill, show, template_values
 from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.report import RunReport
 from gradtrend.model.runlog import RunLog, Settings
@@ -127,7 +126,7 @@ def test_a_failure_at_the_first_step_has_no_checkpoint_before_it() -> None:
     ],
 )  # fmt: skip
 def test_what_counts_as_low_precision(precision: str | None, low: bool | None) -> None:
-    assert FACTS["low_precision"](curve_of(log_of(EXPLODES, settings=Settings(precision=precision)))) is low
+    assert CIRCUMSTANCES["low_precision"](curve_of(log_of(EXPLODES, settings=Settings(precision=precision)))) is low
 
 
 def variants(log: RunLog) -> Iterator[RunLog]:
@@ -230,4 +229,4 @@ def test_a_shown_number_is_near_the_number(value: float) -> None:
 
 def test_every_name_in_a_template_has_a_value_somewhere() -> None:
     assert set(template_values(curve_of(log_of(EXPLODES, LOSS)))) == TEMPLATE_NAMES
-    assert set(EVIDENCE) <= set(FACTS)
+    assert set(EVIDENCE) <= set(CIRCUMSTANCES)

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.captures import archive as torch_archive
+from gradtrend.ingest.captures import archive
 from gradtrend.ingest.captures.find import find_captures, read_capture
 from gradtrend.model.contents import GlobalRef, Inert, TensorRef
 
@@ -390,8 +390,8 @@ def test_overlapping_views_that_people_make_are_read(tmp_path: Path) -> None:
 
 
 def test_a_zip_of_a_million_members(tmp_path: Path, capture_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_archive, "MAX_DIRECTORY_BYTES", 300_000)  # the real limit takes seconds to write
-    with zipfile.ZipFile(capture_path, "a") as archive:
+    monkeypatch.setattr(archive, "MAX_DIRECTORY_BYTES", 300_000)  # the real limit takes seconds to write
+    with zipfile.ZipFile(capture_path, "a") as opened:
         for i in range(4000):
-            archive.writestr(f"nan_capture/data/{i + 1000:040}", b"")
+            opened.writestr(f"nan_capture/data/{i + 1000:040}", b"")
     assert "members" in problem_of(tmp_path, capture_path)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.files import sqlite as sqlite_file
-from gradtrend.ingest.formats.mlflow import sqlite as mlflow_sqlite
-from gradtrend.ingest.formats.trackio import reader as trackio_store
+from gradtrend.ingest.files import sqlite
+from gradtrend.ingest.formats.mlflow import sqlite as mlflow
+from gradtrend.ingest.formats.trackio import reader as trackio
 from gradtrend.ingest.reading import ReadOptions
 from tests.ingest.readings import long_table
 
@@ -49,7 +49,7 @@ def head_of(path: Path) -> bytes:
 def test_an_endless_view_of_parameters_is_not_looked_into(tmp_path: Path) -> None:
     view = f"create view params as {COUNTING} x as key, 'v' as value, 'a' as run_uuid from n"
     path = database(tmp_path / "mlflow.db", *MLFLOW, view)
-    (reading,) = mlflow_sqlite.read(path, ReadOptions())
+    (reading,) = mlflow.read(path, ReadOptions())
     assert long_table(reading).height == 20
 
 
@@ -59,28 +59,26 @@ def test_an_endless_view_in_place_of_the_metrics(
 ) -> None:
     columns = "x as id, x as run_id, '2026' as timestamp, 'a' as run_name, x as step, '{}' as metrics"
     path = database(tmp_path / "p.db", f"create view metrics as {COUNTING} {columns} from n")
-    assert not trackio_store.claims(path, head_of(path))
+    assert not trackio.claims(path, head_of(path))
     if steps is not None:
-        monkeypatch.setattr(sqlite_file, "LEAST_STEPS", steps)
+        monkeypatch.setattr(sqlite, "LEAST_STEPS", steps)
     began = time.monotonic()
     with pytest.raises(InputError, match="does not come to an end"):  # as when the format is named outright
-        trackio_store.read(path, ReadOptions())
+        trackio.read(path, ReadOptions())
     assert time.monotonic() - began < 20
 
 
 def test_the_limit_lets_an_honest_store_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_file, "LEAST_STEPS", 0)
+    monkeypatch.setattr(sqlite, "LEAST_STEPS", 0)
     rows = [f"insert into runs values ('r{i}', 'a', {i}, 'active')" for i in range(100)]
     points = [f"insert into metrics values ('norm', 1.5, {i}, 'r{i % 100}', {i}, 0)" for i in range(3000)]
     path = database(tmp_path / "mlflow.db", *MLFLOW, *rows, *points)  # without MLflow's own indexes
-    (reading,) = mlflow_sqlite.read(path, ReadOptions("r7"))
+    (reading,) = mlflow.read(path, ReadOptions("r7"))
     assert long_table(reading).height == 30
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-journal"])
-@pytest.mark.parametrize(
-    ("name", "statements", "store"), [("mlflow.db", MLFLOW, mlflow_sqlite), ("p.db", TRACKIO, trackio_store)]
-)
+@pytest.mark.parametrize(("name", "statements", "store"), [("mlflow.db", MLFLOW, mlflow), ("p.db", TRACKIO, trackio)])
 def test_a_pipe_beside_a_store_is_not_waited_for(
     tmp_path: Path, name: str, statements: tuple[str, ...], store: object, ending: str
 ) -> None:
@@ -105,7 +103,7 @@ def test_a_left_over_write_ahead_log_of_trackio_is_read_and_nothing_written(tmp_
         for ending in ("", "-wal"):
             shutil.copyfile(tmp_path / f"live.db{ending}", run / f"p.db{ending}")
     before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in run.iterdir()}
-    assert trackio_store.claims(run / "p.db", head_of(run / "p.db"))
-    (reading,) = trackio_store.read(run / "p.db", ReadOptions())
+    assert trackio.claims(run / "p.db", head_of(run / "p.db"))
+    (reading,) = trackio.read(run / "p.db", ReadOptions())
     assert long_table(reading).height == 20
     assert {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in run.iterdir()} == before

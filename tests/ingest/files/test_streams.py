@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.files import streams as text_stream
+from gradtrend.ingest.files import streams
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, read_whole, whole_lines
 from gradtrend.model.runlog import Skipped
 
@@ -81,8 +81,8 @@ def test_a_missing_or_damaged_file_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_line_beyond_the_limit_is_dropped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_stream, "CHUNK_BYTES", 64)
-    monkeypatch.setattr(text_stream, "LONGEST_LINE", 256)
+    monkeypatch.setattr(streams, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(streams, "LONGEST_LINE", 256)
     skipped: list[Skipped] = []
     source = io.BufferedReader(io.BytesIO(b"step 1\n" + b"x" * 1000 + b"\nstep 3\n"))
     pieces = list(whole_lines(source, skipped))
@@ -97,11 +97,11 @@ def test_a_line_beyond_the_limit_is_dropped_and_said(monkeypatch: pytest.MonkeyP
 @given(st.lists(st.binary(max_size=40), max_size=30), st.integers(1, 50), st.sampled_from([b"\n", b"\r\n", b"\r"]))
 def test_chunks_hold_whole_lines_and_lose_nothing(lines: list[bytes], size: int, end: bytes) -> None:
     data = end.join(line.replace(b"\r", b"").replace(b"\n", b"") for line in lines)
-    text_stream_size, text_stream.CHUNK_BYTES = text_stream.CHUNK_BYTES, size
+    before, streams.CHUNK_BYTES = streams.CHUNK_BYTES, size
     try:
         pieces = list(whole_lines(io.BufferedReader(io.BytesIO(data)), []))
     finally:
-        text_stream.CHUNK_BYTES = text_stream_size
+        streams.CHUNK_BYTES = before
     assert b"".join(chunk for _, chunk in pieces) == data
     assert all(chunk.endswith((b"\n", b"\r")) for _, chunk in pieces[:-1])
     position = 0
@@ -130,7 +130,7 @@ def test_standard_input_need_not_be_seekable() -> None:
 def test_a_file_that_grows_out_of_all_proportion_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
-    monkeypatch.setattr(text_stream, "_ALWAYS_EXPANDED", 1 << 20)
+    monkeypatch.setattr(streams, "_ALWAYS_EXPANDED", 1 << 20)
     path = tmp_path / "train.log"
     path.write_bytes(pack(b"a\n" * (8 << 20)))
     skipped: list[Skipped] = []

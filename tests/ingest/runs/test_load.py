@@ -15,7 +15,7 @@ from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
-from tests.places import RUNS
+from tests.places import EXPLODING, RUNS
 
 LIGHTLY = RUNS / "lightly"
 
@@ -40,7 +40,7 @@ def write(path: Path, rows: list[dict[str, object]]) -> Path:
 
 
 def test_one_run_in_four_formats_is_one_run() -> None:
-    log = load(LIGHTLY / "exploding_lr_nan")
+    log = load(EXPLODING)
     assert {source.format for source in log.sources} == {"jsonl", "tensorboard", "mlflow", "console"}
     assert log.table.filter(pl.col("role") == "grad_norm")["series"].n_unique() == 1
     assert "sources-disagree" not in kinds(log)
@@ -51,11 +51,11 @@ def test_one_run_in_four_formats_is_one_run() -> None:
 
 def test_settings_come_from_all_files_of_the_run(tmp_path: Path) -> None:
     for name in ("hparams.yaml", "metrics.jsonl"):
-        shutil.copy(LIGHTLY / "exploding_lr_nan" / name, tmp_path)
+        shutil.copy(EXPLODING / name, tmp_path)
     alone = load(tmp_path).settings
     assert alone.framework == "lightly-train"
     (tmp_path / "hparams.yaml").write_text("batch_size: 64\nprecision: 16-mixed\n")
-    shutil.copy(LIGHTLY / "exploding_lr_nan" / "mlflow.db", tmp_path)
+    shutil.copy(EXPLODING / "mlflow.db", tmp_path)
     both = load(tmp_path).settings
     assert (both.batch_size, both.precision) == (64, "16-mixed")
     assert both.learning_rate == alone.learning_rate
@@ -147,7 +147,7 @@ def test_copies_of_trainer_states_in_checkpoints(tmp_path: Path) -> None:
 
 def test_a_run_that_is_asked_for_must_be_there() -> None:
     with pytest.raises(InputError, match="nosuch"):
-        load(LIGHTLY / "exploding_lr_nan", run_id="nosuch")
+        load(EXPLODING, run_id="nosuch")
 
 
 def test_the_first_of_several_errors_is_raised_where_nothing_can_be_read(tmp_path: Path) -> None:

@@ -6,21 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import Reader, Reading, late
 
 
-def _claims(path: Path, head: bytes) -> bool:
-    if not head:
-        return False
-    from gradtrend.ingest.formats.console.reader import claims
-
-    return claims(path, head)
+def _may_be(path: Path, head: bytes) -> bool:
+    return bool(head)
 
 
-def _read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    from gradtrend.ingest.formats.console.reader import read
+def _reader() -> Reader:
+    from gradtrend.ingest.formats.console import reader
 
-    return read(path, options)
+    return reader
 
 
 def _read_stream(stream: BinaryIO) -> Sequence[Reading]:
@@ -29,4 +25,4 @@ def _read_stream(stream: BinaryIO) -> Sequence[Reading]:
     return read_stream(stream)
 
 
-ADAPTER = Adapter("console", _claims, _read, read_stream=_read_stream)
+ADAPTER = late("console", _may_be, _reader, read_stream=_read_stream)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import Reader, late
 
 
-def _claims(path: Path, head: bytes) -> bool:
-    if not head:
-        return False
-    from gradtrend.ingest.formats.csv.reader import claims
-
-    return claims(path, head)
+def _may_be(path: Path, head: bytes) -> bool:
+    return bool(head)
 
 
-def _read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    from gradtrend.ingest.formats.csv.reader import read
+def _reader() -> Reader:
+    from gradtrend.ingest.formats.csv import reader
 
-    return read(path, options)
+    return reader
 
 
-ADAPTER = Adapter("csv", _claims, _read)
+ADAPTER = late("csv", _may_be, _reader)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from gradtrend.errors import EmptyLogError, InputError
-from gradtrend.ingest.files.names import metric_of_file
 from gradtrend.ingest.files.streams import decoded_head, open_log, plain_name, whole_lines
 from gradtrend.ingest.formats.csv.empty_cells import WideRows
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.file_names import metric_of_file
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import parse_number, whole
 from gradtrend.ingest.reading.rows import LONG_NAMES, LONG_VALUES, NOT_METRICS, STEP_KEYS

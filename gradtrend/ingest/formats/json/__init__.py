@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from gradtrend.ingest.files.streams import mentions
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import Reader, late
 
 
-def _claims(path: Path, head: bytes) -> bool:
-    if not mentions(head, b"{", b"["):
-        return False
-    from gradtrend.ingest.formats.json.reader import claims
-
-    return claims(path, head)
+def _may_be(path: Path, head: bytes) -> bool:
+    return mentions(head, b"{", b"[")
 
 
-def _read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    from gradtrend.ingest.formats.json.reader import read
+def _reader() -> Reader:
+    from gradtrend.ingest.formats.json import reader
 
-    return read(path, options)
+    return reader
 
 
-ADAPTER = Adapter("trainer-state", _claims, _read)
+ADAPTER = late("trainer-state", _may_be, _reader)

@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import Reader, Reading, late
 
 
-def _claims(path: Path, head: bytes) -> bool:
-    from gradtrend.ingest.formats.jsonl.reader import claims
-
-    return claims(path, head)
+def _may_be(path: Path, head: bytes) -> bool:
+    return True  # its name alone may tell it, and the reader is small
 
 
-def _read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    from gradtrend.ingest.formats.jsonl.reader import read
+def _reader() -> Reader:
+    from gradtrend.ingest.formats.jsonl import reader
 
-    return read(path, options)
+    return reader
 
 
 def _read_stream(stream: BinaryIO) -> Sequence[Reading]:
@@ -27,4 +25,4 @@ def _read_stream(stream: BinaryIO) -> Sequence[Reading]:
     return read_stream(stream)
 
 
-ADAPTER = Adapter("jsonl", _claims, _read, read_stream=_read_stream)
+ADAPTER = late("jsonl", _may_be, _reader, read_stream=_read_stream)

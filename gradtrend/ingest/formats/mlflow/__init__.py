@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from gradtrend.ingest.reading import SQLITE_MAGIC, Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import SQLITE_MAGIC, Reader, late
 
 
-def _claims(path: Path, head: bytes) -> bool:
+def _may_be(path: Path, head: bytes) -> bool:
     is_file_of_it = head.startswith(SQLITE_MAGIC) or "mlflow" in path.name
-    if not is_file_of_it and not path.as_posix().startswith("http") and not path.is_dir():
-        return False
-    from gradtrend.ingest.formats.mlflow.reader import claims
-
-    return claims(path, head)
+    return is_file_of_it or path.as_posix().startswith("http") or path.is_dir()
 
 
-def _read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    from gradtrend.ingest.formats.mlflow.reader import read
+def _reader() -> Reader:
+    from gradtrend.ingest.formats.mlflow import reader
 
-    return read(path, options)
+    return reader
 
 
-ADAPTER = Adapter("mlflow", _claims, _read, one_run_a_folder=True, holds_runs=True)
+ADAPTER = late("mlflow", _may_be, _reader, one_run_a_folder=True, holds_runs=True)

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.files.whole import read_regular
+from gradtrend.ingest.files.regular import read_regular
 from gradtrend.ingest.formats.mlflow.runs import SQL_INFINITY, add_point, reading_of
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, points_of

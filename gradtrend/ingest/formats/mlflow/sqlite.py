@@ -22,7 +22,7 @@ def claims(path: Path, head: bytes) -> bool:
     if path.is_dir():
         return False
     named = path.suffix in (".db", ".sqlite", ".sqlite3") and "mlflow" in path.name
-    if not head.startswith(SQLITE_MAGIC):
+    if not head.startswith(SQLITE_MAGIC):  # the front asks of text too, where its name speaks of MLflow
         return named
     try:
         with connection_to(path) as connection:

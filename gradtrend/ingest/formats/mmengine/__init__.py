@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from gradtrend.ingest.files.streams import mentions
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import Reader, late
 
 
-def _claims(path: Path, head: bytes) -> bool:
-    if not mentions(head, b'"iter"'):
-        return False
-    from gradtrend.ingest.formats.mmengine.reader import claims
-
-    return claims(path, head)
+def _may_be(path: Path, head: bytes) -> bool:
+    return mentions(head, b'"iter"')
 
 
-def _read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    from gradtrend.ingest.formats.mmengine.reader import read
+def _reader() -> Reader:
+    from gradtrend.ingest.formats.mmengine import reader
 
-    return read(path, options)
+    return reader
 
 
-ADAPTER = Adapter("mmengine", _claims, _read)
+ADAPTER = late("mmengine", _may_be, _reader)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import Reader, late
 
 NAME_PART = "tfevents"  # TensorBoard itself looks for this in the name
 VERSION_RECORD = b"brain.Event:"  # the first record of every event file names its version
 
 
-def _claims(path: Path, head: bytes) -> bool:
-    if VERSION_RECORD not in head and NAME_PART not in path.name:
-        return False
-    from gradtrend.ingest.formats.tensorboard.reader import claims
-
-    return claims(path, head)
+def _may_be(path: Path, head: bytes) -> bool:
+    return VERSION_RECORD in head or NAME_PART in path.name
 
 
-def _read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    from gradtrend.ingest.formats.tensorboard.reader import read
+def _reader() -> Reader:
+    from gradtrend.ingest.formats.tensorboard import reader
 
-    return read(path, options)
+    return reader
 
 
-ADAPTER = Adapter("tensorboard", _claims, _read, one_run_a_folder=True, folder_a_series=True)
+ADAPTER = late("tensorboard", _may_be, _reader, one_run_a_folder=True, folder_a_series=True)

@@ -10,10 +10,10 @@ from typing import Any
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.json_document import parse, read_text, rows_from
-from gradtrend.ingest.files.names import metric_of_file
 from gradtrend.ingest.files.streams import decoded_head
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.file_names import metric_of_file
 from gradtrend.ingest.reading.numbers import number, whole
 from gradtrend.model.runlog import Skipped
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from gradtrend.ingest.reading import SQLITE_MAGIC, Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import SQLITE_MAGIC, Reader, late
 
 
-def _claims(path: Path, head: bytes) -> bool:
-    if not head.startswith(SQLITE_MAGIC):
-        return False
-    from gradtrend.ingest.formats.trackio.reader import claims
-
-    return claims(path, head)
+def _may_be(path: Path, head: bytes) -> bool:
+    return head.startswith(SQLITE_MAGIC)
 
 
-def _read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    from gradtrend.ingest.formats.trackio.reader import read
+def _reader() -> Reader:
+    from gradtrend.ingest.formats.trackio import reader
 
-    return read(path, options)
+    return reader
 
 
-ADAPTER = Adapter("trackio", _claims, _read, one_run_a_folder=True, holds_runs=True)
+ADAPTER = late("trackio", _may_be, _reader, one_run_a_folder=True, holds_runs=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.sqlite import DAMAGE, columns_of, connection_to, table_names
-from gradtrend.ingest.reading import SQLITE_MAGIC, Reading, ReadOptions
+from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.rows import add_row
 from gradtrend.ingest.reading.stored_runs import StoredRun, choose_run
@@ -21,9 +21,7 @@ _NEEDED = {"run_name", "timestamp", "step", "metrics"}
 
 
 def claims(path: Path, head: bytes) -> bool:
-    """Whether it is an SQLite file with Trackio's table of metrics."""
-    if not head.startswith(SQLITE_MAGIC):
-        return False
+    """Whether an SQLite file, which its front knows by the first bytes, has Trackio's table of metrics."""
     try:
         with connection_to(path) as connection:
             return "metrics" in table_names(connection) and columns_of(connection, "metrics") >= _NEEDED

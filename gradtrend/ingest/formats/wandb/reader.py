@@ -14,7 +14,6 @@ from typing import Any
 
 from gradtrend.errors import EmptyLogError
 from gradtrend.ingest.files.protobuf import integer, message_time, whole_fields
-from gradtrend.ingest.formats.wandb import MAGIC
 from gradtrend.ingest.formats.wandb.records import records
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
@@ -62,11 +61,6 @@ class _Axes:
         if name in self.exact:
             return self.exact[name]
         return next((axis for glob, axis in self.globs if fnmatch.fnmatchcase(name, glob)), None)
-
-
-def claims(path: Path, head: bytes) -> bool:
-    """Whether the file starts with wandb's magic bytes."""
-    return head.startswith(MAGIC)
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:

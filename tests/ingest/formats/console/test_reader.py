@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.files import streams as text_stream
+from gradtrend.ingest.files import streams
 from gradtrend.ingest.formats.console import reader as console
 from gradtrend.ingest.reading import Reading, ReadOptions
 from tests.ingest.readings import long_table
@@ -65,11 +65,11 @@ def test_what_is_printed_is_read_back(form: str, rows: list[Row]) -> None:
 @given(LOGS, st.integers(16, 200), st.sampled_from(["\n", "\r\n", "\r", "\n\x1b[0m\n"]))
 def test_chunks_and_line_ends_make_no_difference(rows: list[Row], size: int, end: str) -> None:
     text = end.join(["some talk about loss", *(FORMS["colon"](*row) for row in rows), "done"])
-    before, text_stream.CHUNK_BYTES = text_stream.CHUNK_BYTES, size
+    before, streams.CHUNK_BYTES = streams.CHUNK_BYTES, size
     try:
         reading = read_text(text)
     finally:
-        text_stream.CHUNK_BYTES = before
+        streams.CHUNK_BYTES = before
     assert points(reading, "grad_norm") == [(step, repr(norm)) for step, _, norm in rows]
 
 

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from gradtrend.ingest.formats.console import reader as console
-from gradtrend.ingest.formats.console import rows as console_rows
+from gradtrend.ingest.formats.console import rows
 from gradtrend.ingest.formats.console.rows import significant_digits
 from tests.ingest.readings import long_table
 
 
 def test_a_very_long_log_is_thinned_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_rows, "_MOST_LINES", 100)
+    monkeypatch.setattr(rows, "_MOST_LINES", 100)
     text = "".join(f"step {s} loss {s / 2} grad_norm {s / 4}\n" for s in range(1, 1001))
     (reading,) = console.read_stream(io.BufferedReader(io.BytesIO(text.encode())))
     norm = long_table(reading).filter(pl.col("metric") == "grad_norm")

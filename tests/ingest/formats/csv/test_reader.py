@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats.csv import empty_cells as wide_rows
-from gradtrend.ingest.formats.csv import reader as csv_log
+from gradtrend.ingest.formats.csv import empty_cells, reader
 from gradtrend.ingest.formats.csv.empty_cells import undefined_cells
 from gradtrend.ingest.reading import Reading, ReadOptions
 from tests.ingest.readings import long_table
@@ -26,8 +25,8 @@ NUMBERS = st.floats(width=64) | st.sampled_from([0.0, math.nan, math.inf, -math.
 def read_text(folder: Path, text: str | bytes, name: str = "metrics.csv") -> Reading:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert csv_log.claims(path, path.read_bytes()[:65536])
-    (reading,) = csv_log.read(path, ReadOptions())
+    assert reader.claims(path, path.read_bytes()[:65536])
+    (reading,) = reader.read(path, ReadOptions())
     return reading
 
 
@@ -146,29 +145,29 @@ def test_a_german_spreadsheet(tmp_path: Path, encoding: str) -> None:
     ],
 )
 def test_other_files_are_left_to_others(name: str, text: str) -> None:
-    assert not csv_log.claims(Path(name), text.encode())
+    assert not reader.claims(Path(name), text.encode())
 
 
 def test_a_table_without_rows_is_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     path.write_text("step,loss\n")
     with pytest.raises(InputError, match="no row of numbers"):
-        csv_log.read(path, ReadOptions())
+        reader.read(path, ReadOptions())
     path.write_text("\n\n")
     with pytest.raises(InputError, match="no header"):
-        csv_log.read(path, ReadOptions())
+        reader.read(path, ReadOptions())
 
 
 def test_columns_filled_alike_are_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    real = wide_rows.undefined_cells
-    monkeypatch.setattr(wide_rows, "undefined_cells", lambda filled, i: calls.append(i) or real(filled, i))
+    real = empty_cells.undefined_cells
+    monkeypatch.setattr(empty_cells, "undefined_cells", lambda filled, i: calls.append(i) or real(filled, i))
     names = [f"c{i}" for i in range(500)]
     lines = [",".join(["step", "grad_norm", *names])]
     lines += [",".join([str(row), "1.5", *(["1", ""][row % 2] for _ in names)]) for row in range(20)]
     path = tmp_path / "wide.csv"
     path.write_text("\n".join(lines))
-    (reading,) = csv_log.read(path, ReadOptions())
+    (reading,) = reader.read(path, ReadOptions())
     assert long_table(reading).filter(pl.col("metric") == "grad_norm").height == 20
     assert len(calls) == 2
 
@@ -185,7 +184,7 @@ def layers_that_become_nan(tmp_path: Path, layers: int, rows: int) -> Path:
 
 
 def test_layers_that_become_nan_one_after_another(tmp_path: Path) -> None:
-    (reading,) = csv_log.read(layers_that_become_nan(tmp_path, 60, 200), ReadOptions())
+    (reading,) = reader.read(layers_that_become_nan(tmp_path, 60, 200), ReadOptions())
     for i in range(60):
         norm = reading.series[f"grad_norm/{i}.weight"]
         assert norm.height == 200
@@ -193,9 +192,9 @@ def test_layers_that_become_nan_one_after_another(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_told_in_good_time_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wide_rows, "_MOST_CELLS", 1000)
+    monkeypatch.setattr(empty_cells, "_MOST_CELLS", 1000)
     with pytest.raises(InputError, match="cannot be told from NaN"):
-        csv_log.read(layers_that_become_nan(tmp_path, 20, 50), ReadOptions())
+        reader.read(layers_that_become_nan(tmp_path, 20, 50), ReadOptions())
 
 
 @pytest.mark.parametrize("written", ["5,15e-06", "1,2e+17", "-3,5E2", "+2,5", "0,5"])

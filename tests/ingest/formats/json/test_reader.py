@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats.json import reader as trainer_state
+from gradtrend.ingest.formats.json import reader
 from gradtrend.ingest.reading import Reading, ReadOptions
 from tests.ingest.readings import long_table
 from tests.places import RUNS
@@ -27,8 +27,8 @@ NUMBERS = st.floats(width=64) | st.sampled_from([0.0, math.nan, math.inf, -math.
 def read_text(folder: Path, text: str, name: str = "state.json") -> Reading:
     path = folder / name
     path.write_text(text)
-    assert trainer_state.claims(path, text.encode()[:65536])
-    (reading,) = trainer_state.read(path, ReadOptions())
+    assert reader.claims(path, text.encode()[:65536])
+    (reading,) = reader.read(path, ReadOptions())
     return reading
 
 
@@ -61,9 +61,9 @@ def test_a_cut_state_gives_the_rows_before_the_cut(tmp_path: Path, data: st.Data
     start = text.index('"log_history"')
     path = tmp_path / "trainer_state.json"
     path.write_text(text[: data.draw(st.integers(start, len(text) - 3))])
-    (full,) = trainer_state.read(REAL, ReadOptions())
+    (full,) = reader.read(REAL, ReadOptions())
     try:
-        (part,) = trainer_state.read(path, ReadOptions())
+        (part,) = reader.read(path, ReadOptions())
     except InputError:
         return
     rows = points(part, "grad_norm")
@@ -97,7 +97,7 @@ def test_a_dict_of_lists(tmp_path: Path) -> None:
     ],
 )
 def test_other_files_are_left_to_others(name: str, text: str) -> None:
-    assert not trainer_state.claims(Path(name), text.encode())
+    assert not reader.claims(Path(name), text.encode())
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_state_without_rows_is_a_clear_error(tmp_path: Path, text: str) -> Non
     path = tmp_path / "trainer_state.json"
     path.write_text(text)
     with pytest.raises(InputError, match="no log history"):
-        trainer_state.read(path, ReadOptions())
+        reader.read(path, ReadOptions())
 
 
 STEPS = [0, 10, 20, 30]
@@ -177,7 +177,7 @@ def test_objects_one_after_another(tmp_path: Path) -> None:
     ],
 )
 def test_other_json_is_left_alone(tmp_path: Path, name: str, text: str) -> None:
-    assert not trainer_state.claims(tmp_path / name, text.encode())
+    assert not reader.claims(tmp_path / name, text.encode())
 
 
 @pytest.mark.parametrize("cut", [9, 40])
@@ -185,7 +185,7 @@ def test_a_damaged_compressed_state_gives_the_rows_before_the_damage(tmp_path: P
     rows = [{"step": i, "loss": 1.5 + i % 7, "grad_norm": 2.5} for i in range(500)]
     path = tmp_path / "trainer_state.json.gz"
     path.write_bytes(gzip.compress(json.dumps({"log_history": rows}).encode())[:-cut])
-    (reading,) = trainer_state.read(path, ReadOptions())
+    (reading,) = reader.read(path, ReadOptions())
     assert long_table(reading).height > 500
 
 
@@ -193,7 +193,7 @@ def test_a_damaged_compressed_state_gives_the_rows_before_the_damage(tmp_path: P
 def test_a_text_made_to_take_long_is_claimed_or_not_at_once(tmp_path: Path, piece: str) -> None:
     text = '{"loss": 1, ' + piece * 300_000
     start = time.process_time()
-    trainer_state.claims(tmp_path / "metrics.json.gz", gzip.compress(text.encode())[:65536])
+    reader.claims(tmp_path / "metrics.json.gz", gzip.compress(text.encode())[:65536])
     assert time.process_time() - start < 10
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from gradtrend.ingest.formats.jsonl import chunks as json_chunks
+from gradtrend.ingest.formats.jsonl import chunks
 from gradtrend.ingest.formats.jsonl import reader as jsonl
 from gradtrend.ingest.formats.jsonl.chunks import ChunkReader
 
@@ -69,8 +69,8 @@ def assert_same(chunk: bytes, line: int, reader: ChunkReader) -> bool:
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_chunks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(json_chunks, "MOST_REFUSALS", 1 << 30)
+    monkeypatch.setattr(chunks, "LEAST_BYTES", 0)
+    monkeypatch.setattr(chunks, "MOST_REFUSALS", 1 << 30)
 
 
 @settings(max_examples=400, deadline=None)
@@ -143,7 +143,7 @@ def test_what_does_not_add_up_is_refused(text: str) -> None:
 
 
 def test_a_log_that_is_always_refused_is_tried_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_chunks, "MOST_REFUSALS", 2)
+    monkeypatch.setattr(chunks, "MOST_REFUSALS", 2)
     reader, good = ChunkReader(), b'{"loss": 1}\n'
     assert reader.points(b'{"loss": "1"}\n', 1) is None
     assert reader.points(good, 2) is not None

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.files import streams as text_stream
+from gradtrend.ingest.files import streams
 from gradtrend.ingest.formats.jsonl import reader as jsonl
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
 from tests.ingest.readings import SCHEMA, long_table
@@ -200,8 +200,8 @@ def test_deep_nesting_is_no_crash(tmp_path: Path) -> None:
 
 
 def test_an_endless_line_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_stream, "CHUNK_BYTES", 64)
-    monkeypatch.setattr(text_stream, "LONGEST_LINE", 256)
+    monkeypatch.setattr(streams, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(streams, "LONGEST_LINE", 256)
     reading = read(tmp_path, b"\n".join([*LINES[:2], b'{"step": 7, "data": "' + b"x" * 5000 + b'"}', *LINES[2:]]))
     assert points(reading) == EXPECTED
     assert [piece.line for piece in reading.skipped] == [3]
@@ -258,11 +258,11 @@ def test_what_is_written_is_read_back(
         json.dumps({"step": step, **{name: str(value) if as_text else value for name, value in row.items()}})
         for step, row in log
     ]
-    before, text_stream.CHUNK_BYTES = text_stream.CHUNK_BYTES, chunk
+    before, streams.CHUNK_BYTES = streams.CHUNK_BYTES, chunk
     try:
         reading = read(tmp_path_factory.getbasetemp(), end.join(lines))
     finally:
-        text_stream.CHUNK_BYTES = before
+        streams.CHUNK_BYTES = before
     for name in {name for _, row in log for name in row}:
         written = [(step, repr(float(row[name]))) for step, row in log if name in row]
         assert points(reading, name) == written

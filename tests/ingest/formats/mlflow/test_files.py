@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats.mlflow import files as mlflow_files
+from gradtrend.ingest.formats.mlflow import files
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.columns import points_of
 from gradtrend.model.runlog import Skipped
@@ -59,7 +59,7 @@ def test_lightly_train_s_file_store_equals_its_metrics_jsonl() -> None:
     pattern = r'"gradient_norm": ([-\w.+]+)'
     logged = pl.Series((STORE / "metrics.jsonl").read_text().splitlines()).str.extract(pattern).drop_nulls()
     expected = [float(text) for text in logged]
-    reading = read_one(mlflow_files.read, STORE / "mlruns")
+    reading = read_one(files.read, STORE / "mlruns")
     norm = norm_of(reading, "gradient_norm")
     assert [repr(value) for value in norm["value"].to_list()] == [repr(value) for value in expected]
     assert norm["step"].to_list() == list(range(len(expected)))
@@ -70,7 +70,7 @@ def test_lightly_train_s_file_store_equals_its_metrics_jsonl() -> None:
 
 
 def test_the_newest_run_with_metrics_and_a_note_on_the_others(store: Path) -> None:
-    reading = read_one(mlflow_files.read, store)
+    reading = read_one(files.read, store)
     assert norm_of(reading)["step"].to_list() == [0, 1, 2, 2, 3]
     assert [repr(value) for value in norm_of(reading)["value"]] == ["1.5", "nan", "inf", "2.5", "inf"]
     assert norm_of(reading)["time"][1] == (START + 10) / 1000
@@ -84,15 +84,15 @@ def test_the_newest_run_with_metrics_and_a_note_on_the_others(store: Path) -> No
 
 @pytest.mark.parametrize("wanted", ["aa11", "first", "aa1"])
 def test_run_id_picks(store: Path, wanted: str) -> None:
-    reading = read_one(mlflow_files.read, store, wanted)
+    reading = read_one(files.read, store, wanted)
     assert norm_of(reading).height == 4
     assert reading.notes == ()
 
 
 def test_a_deleted_run_only_by_its_full_id(store: Path) -> None:
-    assert long_table(read_one(mlflow_files.read, store, "cc44")).height == 1
+    assert long_table(read_one(files.read, store, "cc44")).height == 1
     with pytest.raises(InputError, match="no run cc4 "):
-        read_one(mlflow_files.read, store, "cc4")
+        read_one(files.read, store, "cc4")
 
 
 @pytest.mark.parametrize(
@@ -100,18 +100,18 @@ def test_a_deleted_run_only_by_its_full_id(store: Path) -> None:
 )
 def test_a_run_that_is_not_there(store: Path, wanted: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
-        read_one(mlflow_files.read, store, wanted)
+        read_one(files.read, store, wanted)
     assert caught.value.hint
 
 
 def test_an_experiment_and_a_run_folder(store: Path) -> None:
-    assert norm_of(read_one(mlflow_files.read, store / "123")).height == 5
-    assert norm_of(read_one(mlflow_files.read, store / "123" / "aa11")).height == 4
-    assert long_table(read_one(mlflow_files.read, store / "123" / "cc44")).height == 1
+    assert norm_of(read_one(files.read, store / "123")).height == 5
+    assert norm_of(read_one(files.read, store / "123" / "aa11")).height == 4
+    assert long_table(read_one(files.read, store / "123" / "cc44")).height == 1
 
 
 def test_claims(store: Path, tmp_path: Path) -> None:
-    claims = mlflow_files.claims
+    claims = files.claims
     for folder in (store, store / "123", store / "123" / "aa11"):
         assert claims(folder, b"")
     for folder in (tmp_path, store / "123" / "aa11" / "metrics"):
@@ -124,28 +124,28 @@ def test_claims(store: Path, tmp_path: Path) -> None:
 def test_a_run_without_its_meta_file(store: Path) -> None:
     run = store / "123" / "aa11"
     (run / "meta.yaml").unlink()
-    assert not mlflow_files.claims(run, b"")
+    assert not files.claims(run, b"")
     (run / "tags").mkdir()
     (run / "tags" / "mlflow.runName").write_text("by tag")
-    assert mlflow_files.claims(run, b"")
-    assert norm_of(read_one(mlflow_files.read, store, "by tag")).height == 4
+    assert files.claims(run, b"")
+    assert norm_of(read_one(files.read, store, "by tag")).height == 4
 
 
 @pytest.mark.parametrize("meta", [b"", b"\x00\xff", b"run_id: [", b"- 1\n- 2\n", b"run_id: aa11\nstart_time: soon\n"])
 def test_a_broken_meta_file(store: Path, meta: bytes) -> None:
     (store / "123" / "aa22" / "meta.yaml").write_bytes(meta)
-    assert norm_of(read_one(mlflow_files.read, store)).height in (4, 5)
+    assert norm_of(read_one(files.read, store)).height in (4, 5)
 
 
 def test_old_lines_without_a_step(tmp_path: Path) -> None:
     make_run(tmp_path / "mlruns", "aa", "old", START, {"loss": f"{START} 2.0\n{START + 1} 1.0\n"})
-    assert long_table(read_one(mlflow_files.read, tmp_path / "mlruns"))["step"].to_list() == [None, None]
+    assert long_table(read_one(files.read, tmp_path / "mlruns"))["step"].to_list() == [None, None]
 
 
 def test_values_logged_without_a_step_all_lie_at_0(tmp_path: Path) -> None:
     lines = "".join(f"{START + i} {i}.0 0\n" for i in range(3))
     make_run(tmp_path / "mlruns", "aa", "x", START, {"loss": lines, "one": f"{START} 1 0\n"})
-    table = long_table(read_one(mlflow_files.read, tmp_path / "mlruns"))
+    table = long_table(read_one(files.read, tmp_path / "mlruns"))
     assert table.filter(pl.col("metric") == "loss")["step"].to_list() == [None] * 3
     assert table.filter(pl.col("metric") == "one")["step"].to_list() == [0]
 
@@ -153,7 +153,7 @@ def test_values_logged_without_a_step_all_lie_at_0(tmp_path: Path) -> None:
 def test_rows_come_in_time_order_and_keep_the_logged_order_at_equal_times(tmp_path: Path) -> None:
     lines = f"{START + 5} 3.0 2\n{START} 1.0 0\n{START} 2.0 0\n{START + 1} 9.0 1\n"
     make_run(tmp_path / "mlruns", "aa", "x", START, {"loss": lines})
-    assert long_table(read_one(mlflow_files.read, tmp_path / "mlruns"))["value"].to_list() == [1.0, 2.0, 9.0, 3.0]
+    assert long_table(read_one(files.read, tmp_path / "mlruns"))["value"].to_list() == [1.0, 2.0, 9.0, 3.0]
 
 
 @given(cut=st.integers(0, 80), junk=st.binary(max_size=20))
@@ -162,7 +162,7 @@ def test_damaged_metric_files(tmp_path_factory: pytest.TempPathFactory, cut: int
     store = tmp_path_factory.mktemp("ml") / "mlruns"
     run = make_run(store, "aa", "x", START, {"loss": f"{START} 1.0 0\n"})
     (run / "metrics" / "grad").write_bytes(lines[:cut] + junk)
-    reading = read_one(mlflow_files.read, store)
+    reading = read_one(files.read, store)
     whole = lines[:cut].count(b"\n")
     assert norm_of(reading, "grad")["value"].to_list()[:whole] == [1.0, 1.1, 1.2, 1.3][:whole]
 
@@ -185,18 +185,18 @@ ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r", "\n\n"])
 @given(st.lists(PLAIN, max_size=6) | st.lists(ANY | PLAIN, max_size=6), ENDS, st.booleans())
 def test_a_file_read_at_once_holds_what_its_lines_hold(lines: list[str], end: str, ended: bool) -> None:
     content = (end.join(lines) + (end if ended else "")).encode()
-    plain = mlflow_files.plain_points(content)
+    plain = files.plain_points(content)
     if plain is not None:
         skipped: list[Skipped] = []
-        by_line = points_of(mlflow_files.read_lines("loss", content, skipped))
+        by_line = points_of(files.read_lines("loss", content, skipped))
         assert skipped == []
         assert_frame_equal(plain.drop("time"), by_line["loss"].drop("time"), check_exact=True)
         assert_frame_equal(plain.select("time"), by_line["loss"].select("time"), rel_tol=1e-15, abs_tol=0.0)
 
 
 def test_usual_files_are_read_at_once() -> None:
-    assert mlflow_files.plain_points(b"1 nan 0\n2 1.5 1\n") is not None
-    assert mlflow_files.plain_points(b"1 1.5\n2 2.5\n") is None
+    assert files.plain_points(b"1 nan 0\n2 1.5 1\n") is not None
+    assert files.plain_points(b"1 1.5\n2 2.5\n") is None
 
 
 def test_a_bad_line_is_listed(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_bad_line_is_listed(tmp_path: Path) -> None:
         START,
         {"a/loss": f"{START} 2.0 0\nhello\n{START} 1 {2**70}\n{START + 1} 1.0 1\n"},
     )
-    reading = read_one(mlflow_files.read, tmp_path / "mlruns")
+    reading = read_one(files.read, tmp_path / "mlruns")
     assert long_table(reading)["step"].to_list() == [0, 1]
     assert [piece.line for piece in reading.skipped] == [2, 3]
     assert "a/loss" in reading.skipped[0].reason
@@ -216,20 +216,20 @@ def test_a_bad_line_is_listed(tmp_path: Path) -> None:
 def test_a_store_without_runs(tmp_path: Path) -> None:
     (tmp_path / "mlruns").mkdir()
     with pytest.raises(InputError, match="no run with metrics"):
-        read_one(mlflow_files.read, tmp_path / "mlruns")
+        read_one(files.read, tmp_path / "mlruns")
 
 
 def test_a_file_in_place_of_a_store(tmp_path: Path) -> None:
     (tmp_path / "mlruns").write_text("x")
     with pytest.raises(InputError, match="cannot read"):
-        read_one(mlflow_files.read, tmp_path / "mlruns")
+        read_one(files.read, tmp_path / "mlruns")
 
 
 def test_reading_changes_nothing(tmp_path: Path) -> None:
     copy = tmp_path / "mlruns"
     shutil.copytree(STORE / "mlruns", copy)
     before = {path: path.stat().st_mtime_ns for path in copy.rglob("*")}
-    read_one(mlflow_files.read, copy)
+    read_one(files.read, copy)
     assert {path: path.stat().st_mtime_ns for path in copy.rglob("*")} == before
 
 
@@ -241,5 +241,5 @@ def test_pipes_in_a_store_are_not_waited_for(store: Path) -> None:
     for place in ("metrics/pipe", "tags/mlflow.runName", "params/lr"):
         (run / place).unlink(missing_ok=True)
         os.mkfifo(run / place)
-    reading = read_one(mlflow_files.read, store, "aa22")
+    reading = read_one(files.read, store, "aa22")
     assert any("pipe" in skipped.reason for skipped in reading.skipped)

@@ -10,9 +10,9 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.formats.mlflow import ADAPTER
 from gradtrend.ingest.reading import ReadOptions
 from tests.ingest.readings import long_table
-from tests.places import LIGHTLY
+from tests.places import EXPLODING, LIGHTLY
 
-FORMS = [(LIGHTLY / "mlflow_filestore_nan" / "mlruns", 15), (LIGHTLY / "exploding_lr_nan" / "mlflow.db", 60)]
+FORMS = [(LIGHTLY / "mlflow_filestore_nan" / "mlruns", 15), (EXPLODING / "mlflow.db", 60)]
 
 
 @pytest.mark.parametrize(("path", "points"), FORMS, ids=["files", "sqlite"])

@@ -22,7 +22,7 @@ import pytest
 
 from gradtrend.errors import InputError, MissingPackageError
 from gradtrend.ingest.formats.mlflow import server as mlflow_server
-from gradtrend.ingest.formats.mlflow import sqlite as mlflow_sqlite
+from gradtrend.ingest.formats.mlflow import sqlite
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
@@ -184,7 +184,7 @@ def test_unknown_run_lists_what_is_there(server: Server, unknown: str) -> None:
 
 def test_the_server_s_database_read_directly_is_the_same(server: Server) -> None:
     before = {path.name: path.read_bytes() for path in server.database.parent.glob("mlflow.db*")}
-    (reading,) = mlflow_sqlite.read(server.database, ReadOptions())
+    (reading,) = sqlite.read(server.database, ReadOptions())
     by = ["metric", "time", "step", "value"]
     assert long_table(reading).sort(by).equals(long_table(read_server(server.address)).sort(by))
     assert reading.settings == read_server(server.address).settings
@@ -240,7 +240,7 @@ def test_a_locked_database(server: Server, tmp_path: Path) -> None:
     holder.execute("BEGIN EXCLUSIVE")
     try:
         with pytest.raises(InputError, match="locked"):
-            mlflow_sqlite.read(copy, ReadOptions())
+            sqlite.read(copy, ReadOptions())
     finally:
         holder.close()
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats.mlflow import sqlite as mlflow_sqlite
+from gradtrend.ingest.formats.mlflow import sqlite
 from tests.ingest.readings import long_table, read_one
 from tests.places import EXPLODING
 
@@ -43,7 +43,7 @@ def test_lightly_train_s_store_equals_its_metrics_jsonl() -> None:
     pattern = r'"gradient_norm": ([-\w.+]+)'
     logged = pl.Series((EXPLODING / "metrics.jsonl").read_text().splitlines()).str.extract(pattern).drop_nulls()
     expected = [math.inf if text == "Infinity" else float(text) for text in logged]
-    reading = read_one(mlflow_sqlite.read, REAL)
+    reading = read_one(sqlite.read, REAL)
     norm = long_table(reading).filter(pl.col("metric") == "gradient_norm")
     assert norm["value"].to_list() == expected
     assert norm["value"].is_infinite().any()
@@ -55,7 +55,7 @@ def test_lightly_train_s_store_equals_its_metrics_jsonl() -> None:
 def test_current_schema_with_nan_inf_and_steps_logged_twice(tmp_path: Path) -> None:
     rows = [("n", 1.5, START, 0, 0), ("n", 0.0, START + 1, 1, 1), ("n", -1.7976931348623157e308, START + 2, 2, 0)]
     rows += [("n", 4.0, START + 2, 2, 0), ("n", 0.5, START + 1, 9, 0)]
-    reading = read_one(mlflow_sqlite.read, make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
+    reading = read_one(sqlite.read, make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
     assert [repr(value) for value in long_table(reading)["value"]] == ["1.5", "nan", "0.5", "-inf", "4.0"]
     assert long_table(reading)["step"].to_list() == [0, 1, 9, 2, 2]
 
@@ -63,8 +63,8 @@ def test_current_schema_with_nan_inf_and_steps_logged_twice(tmp_path: Path) -> N
 def test_old_schema_without_step_and_is_nan(tmp_path: Path) -> None:
     rows = [("n", 1.5, START), ("n", 2.5, START + 1)]
     path = make_store(tmp_path / "m.db", "key, value, timestamp", rows, run_columns="name, start_time")
-    assert mlflow_sqlite.claims(path, head_of(path))
-    reading = read_one(mlflow_sqlite.read, path)
+    assert sqlite.claims(path, head_of(path))
+    reading = read_one(sqlite.read, path)
     assert long_table(reading)["step"].to_list() == [None, None]
     assert long_table(reading)["value"].to_list() == [1.5, 2.5]
 
@@ -73,18 +73,18 @@ def test_newer_schema_with_more_columns(tmp_path: Path) -> None:
     rows = [("n", "future", 1.5, START, 3, 0)]
     columns = "key, model, value, timestamp, step, is_nan"
     path = make_store(tmp_path / "m.db", columns, rows, run_columns="name, start_time, lifecycle_stage, other")
-    assert long_table(read_one(mlflow_sqlite.read, path)).row(0) == ("n", 3, 1.5, START / 1000, None)
+    assert long_table(read_one(sqlite.read, path)).row(0) == ("n", 3, 1.5, START / 1000, None)
 
 
 def test_a_column_holds_what_it_should_not(tmp_path: Path) -> None:
     rows = [("n", "hello", START, 0, 0), ("n", None, START, 1, 0), ("n", 1.0, "later", 2, 0), ("n", 2.0, START, 3, 0)]
-    reading = read_one(mlflow_sqlite.read, make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
+    reading = read_one(sqlite.read, make_store(tmp_path / "m.db", "key, value, timestamp, step, is_nan", rows))
     assert long_table(reading)["step"].to_list() == [3]
     assert reading.skipped_count == 3
 
 
 def test_claims_by_tables_then_by_name(tmp_path: Path) -> None:
-    claims = mlflow_sqlite.claims
+    claims = sqlite.claims
     renamed = tmp_path / "store.bin"
     shutil.copy(REAL, renamed)
     assert claims(renamed, head_of(renamed))
@@ -104,7 +104,7 @@ def test_a_corrupt_file_is_one_clear_error(tmp_path: Path, content: bytes) -> No
     path = tmp_path / "mlflow.db"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"mlflow\.db") as caught:
-        read_one(mlflow_sqlite.read, path)
+        read_one(sqlite.read, path)
     assert caught.value.hint
 
 
@@ -116,7 +116,7 @@ def test_every_cut_and_every_damaged_page_is_an_error_or_a_reading(tmp_path: Pat
         for damaged in (data[:offset], data[:offset] + b"\xa5" * 512 + data[offset + 512 :]):
             path.write_bytes(damaged)
             try:
-                outcomes.add("read" if long_table(read_one(mlflow_sqlite.read, path)).height else "empty")
+                outcomes.add("read" if long_table(read_one(sqlite.read, path)).height else "empty")
             except InputError:
                 outcomes.add("refused")
     assert outcomes == {"read", "refused"}
@@ -130,7 +130,7 @@ def test_values_before_a_damaged_page_are_used(tmp_path: Path) -> None:
     page = 4096 * (len(data) // 4096 - 3)
     data[page : page + 4096] = b"\xa5" * 4096
     path.write_bytes(data)
-    reading = read_one(mlflow_sqlite.read, path)
+    reading = read_one(sqlite.read, path)
     assert 3000 < long_table(reading).height < 5000
     assert long_table(reading)["value"].to_list() == [float(step) for step in range(long_table(reading).height)]
     assert "damaged" in reading.skipped[0].reason
@@ -151,7 +151,7 @@ def test_a_write_ahead_log_is_read_from_a_copy(tmp_path: Path) -> None:
         shutil.copy(live / name, crashed / name)
     writer.close()
     before = {entry.name: entry.read_bytes() for entry in crashed.iterdir()}
-    assert long_table(read_one(mlflow_sqlite.read, crashed / "mlflow.db"))["value"].to_list() == [1.0, 2.0]
+    assert long_table(read_one(sqlite.read, crashed / "mlflow.db"))["value"].to_list() == [1.0, 2.0]
     assert {entry.name: entry.read_bytes() for entry in crashed.iterdir()} == before
 
 
@@ -167,7 +167,7 @@ def test_reading_changes_nothing_in_either_journal_mode(tmp_path: Path) -> None:
         before = (path.read_bytes(), path.stat().st_mtime_ns)
         folder.chmod(0o555)
         try:
-            assert long_table(read_one(mlflow_sqlite.read, path)).height == 430
+            assert long_table(read_one(sqlite.read, path)).height == 430
         finally:
             folder.chmod(0o755)
         assert (path.read_bytes(), path.stat().st_mtime_ns) == before
@@ -176,12 +176,12 @@ def test_reading_changes_nothing_in_either_journal_mode(tmp_path: Path) -> None:
 
 def test_several_runs_and_unknown_ones() -> None:
     with pytest.raises(InputError, match="no run zz") as caught:
-        read_one(mlflow_sqlite.read, REAL, "zz")
+        read_one(sqlite.read, REAL, "zz")
     assert "exploding_lr_nan" in (caught.value.hint or "")
-    assert long_table(read_one(mlflow_sqlite.read, REAL, "exploding_lr_nan")).height == 430
+    assert long_table(read_one(sqlite.read, REAL, "exploding_lr_nan")).height == 430
 
 
 def test_a_folder_or_nothing_in_its_place(tmp_path: Path) -> None:
     for path in (tmp_path / "mlflow.db", tmp_path):
         with pytest.raises(InputError, match="cannot read"):
-            read_one(mlflow_sqlite.read, path)
+            read_one(sqlite.read, path)

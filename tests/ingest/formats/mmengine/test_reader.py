@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats.mmengine import reader as mmengine_log
+from gradtrend.ingest.formats.mmengine import reader
 from gradtrend.ingest.reading import Reading, ReadOptions
 from tests.ingest.readings import long_table
 
@@ -22,8 +22,8 @@ NUMBERS = st.floats(width=64) | st.sampled_from([math.nan, math.inf])
 def read_rows(folder: Path, rows: list[dict[str, object]], tail: str = "") -> Reading:
     path = folder / "20260101_100000.log.json"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + tail)
-    assert mmengine_log.claims(path, path.read_bytes())
-    (reading,) = mmengine_log.read(path, ReadOptions())
+    assert reader.claims(path, path.read_bytes())
+    (reading,) = reader.read(path, ReadOptions())
     return reading
 
 
@@ -73,12 +73,12 @@ def test_no_training_rows_is_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "a.log.json"
     path.write_text('{"mode": "val", "epoch": 1, "iter": 80}\n')
     with pytest.raises(InputError, match="no training row"):
-        mmengine_log.read(path, ReadOptions())
+        reader.read(path, ReadOptions())
 
 
 def test_other_json_lines_are_left_to_others() -> None:
-    assert not mmengine_log.claims(Path("metrics.jsonl"), b'{"step": 1, "loss": 2.0}\n')
-    assert not mmengine_log.claims(Path("metrics.jsonl"), b'{"iter": 1, "loss": 2.0}\n')
+    assert not reader.claims(Path("metrics.jsonl"), b'{"step": 1, "loss": 2.0}\n')
+    assert not reader.claims(Path("metrics.jsonl"), b'{"iter": 1, "loss": 2.0}\n')
 
 
 def test_the_text_log_beside_it_tells_how_long_an_epoch_is(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradtrend.ingest.formats.tensorboard import records as tfrecord
+from gradtrend.ingest.formats.tensorboard import records
 from gradtrend.ingest.formats.tensorboard.records import masked_crc, scan, walk_headers
 
 
@@ -19,8 +19,8 @@ def framed(payload: bytes) -> bytes:
 
 def walked(data: bytes, stretch: int) -> tuple[list[int], list[object]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tfrecord, "STRETCH", stretch)
-        patch.setattr(tfrecord, "LOOKED_AT", 16)
+        patch.setattr(records, "STRETCH", stretch)
+        patch.setattr(records, "LOOKED_AT", 16)
         starts, damage = walk_headers(data)
     return starts.tolist(), list(damage)
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats.trackio import reader as trackio_store
+from gradtrend.ingest.formats.trackio import reader
 from gradtrend.ingest.reading import Reading, ReadOptions
 from tests.ingest.readings import long_table
 from tests.places import RUNS
@@ -37,7 +37,7 @@ def store(path: Path, rows: list[tuple[str, int, str | bytes]]) -> Path:
 
 
 def read(path: Path, run_id: str | None = None) -> Reading:
-    (reading,) = trackio_store.read(path, ReadOptions(run_id))
+    (reading,) = reader.read(path, ReadOptions(run_id))
     return reading
 
 
@@ -73,7 +73,7 @@ def test_reading_leaves_nothing_beside_the_store(tmp_path: Path) -> None:
         connection.execute("pragma journal_mode = wal")
     for left in tmp_path.glob("toy.db-*"):
         left.unlink()
-    assert trackio_store.claims(path, path.read_bytes()[:65536])
+    assert reader.claims(path, path.read_bytes()[:65536])
     read(path)
     assert [p.name for p in tmp_path.iterdir()] == ["toy.db"]
 
@@ -98,7 +98,7 @@ def test_a_bad_row_is_left_out_and_said(tmp_path: Path) -> None:
 def test_a_damaged_store_is_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "p.db"
     path.write_bytes(REAL.read_bytes()[:5000])
-    assert not trackio_store.claims(path, path.read_bytes())
+    assert not reader.claims(path, path.read_bytes())
     with pytest.raises(InputError, match=r"p\.db"):
         read(path)
 
@@ -106,4 +106,4 @@ def test_a_damaged_store_is_a_clear_error(tmp_path: Path) -> None:
 def test_other_stores_are_left_to_others(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "m.db")) as connection:
         connection.execute("create table metrics (key, value, timestamp, run_uuid, step, is_nan)")
-    assert not trackio_store.claims(tmp_path / "m.db", (tmp_path / "m.db").read_bytes())
+    assert not reader.claims(tmp_path / "m.db", (tmp_path / "m.db").read_bytes())

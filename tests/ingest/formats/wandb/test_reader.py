@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.protobuf import whole_fields
-from gradtrend.ingest.formats.wandb import reader as wandb_run
+from gradtrend.ingest.formats.wandb import ADAPTER, reader
 from gradtrend.ingest.formats.wandb.records import records
 from gradtrend.ingest.reading import Reading, ReadOptions
 from tests.ingest.readings import long_table
@@ -67,8 +67,8 @@ def axis(name: str, step_metric: str, glob: bool = False) -> bytes:
 
 
 def read(path: Path) -> Reading:
-    assert wandb_run.claims(path, path.read_bytes()[:64])
-    (reading,) = wandb_run.read(path, ReadOptions())
+    assert ADAPTER.claims(path, path.read_bytes()[:64])
+    (reading,) = reader.read(path, ReadOptions())
     return reading
 
 
@@ -128,7 +128,7 @@ def test_a_cut_run_gives_the_rows_before_the_cut(tmp_path: Path, data: st.DataOb
     path = tmp_path / "run-1.wandb"
     path.write_bytes(whole[: data.draw(st.integers(7, len(whole) - 1))])
     try:
-        (part,) = wandb_run.read(path, ReadOptions())
+        (part,) = reader.read(path, ReadOptions())
     except InputError:
         return
     rows = points(part, "grad_norm")
@@ -151,7 +151,7 @@ def test_a_damaged_block_is_passed_over_and_said(tmp_path: Path) -> None:
 
 def test_an_empty_run_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no logged values"):
-        wandb_run.read(write(tmp_path / "run-1.wandb", []), ReadOptions())
+        reader.read(write(tmp_path / "run-1.wandb", []), ReadOptions())
 
 
 def test_a_record_in_a_hundred_thousand_pieces_takes_no_time_by_the_square(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 from importlib import import_module
 from pathlib import Path
 
@@ -12,15 +13,17 @@ from hypothesis import strategies as st
 
 from gradtrend.ingest import formats
 from gradtrend.ingest.formats import ADAPTERS
-from gradtrend.ingest.reading import Adapter
+from gradtrend.ingest.reading import HEAD_BYTES, SQLITE_MAGIC, Adapter
 from tests.places import RUNS
 
 FOLDERS = (
     "tensorboard", "mlflow", "wandb", "trackio", "json", "mmengine", "jsonl", "tensorboard_json", "csv", "console",
 )  # fmt: skip
 READERS = [import_module(f"gradtrend.ingest.formats.{folder}.reader") for folder in FOLDERS]
+# Where the front asks all that there is to ask, the reader claims nothing.
 EAGER = tuple(
-    Adapter(adapter.name, reader.claims, reader.read) for adapter, reader in zip(ADAPTERS, READERS, strict=True)
+    Adapter(adapter.name, getattr(reader, "claims", adapter.claims), reader.read)
+    for adapter, reader in zip(ADAPTERS, READERS, strict=True)
 )
 PATHS = sorted(path for path in RUNS.rglob("*") if path.name != "expected.toml")
 
@@ -29,7 +32,9 @@ def heads(path: Path) -> list[bytes]:
     """The first bytes of a file as they are and as other programs would store them; b"" where it cannot be opened."""
     if path.is_dir():
         return [b""]
-    head = path.read_bytes()[: 64 * 1024]
+    head = path.read_bytes()[:HEAD_BYTES]
+    if head.startswith(SQLITE_MAGIC):  # the readers of stores open the file itself
+        return [head]
     text = head.decode("utf-8", errors="replace")
     return [b"", head, gzip.compress(head), text.encode("utf-16"), b"\xef\xbb\xbf" + head, b"\n \r\n" + head]
 
@@ -54,6 +59,12 @@ def test_no_test_rules_out_what_the_adapter_claims(path: Path) -> None:
 @given(st.binary(min_size=1, max_size=200), st.sampled_from(["events.out.tfevents.1", "mlflow.db", "x.json", "a.log"]))
 def test_nor_for_any_bytes(head: bytes, name: str) -> None:
     assert claiming(ADAPTERS, Path(name), head) == claiming(EAGER, Path(name), head)
+
+
+def test_an_adapter_can_be_sent_to_another_process() -> None:
+    sent = pickle.loads(pickle.dumps(ADAPTERS))
+    assert [adapter.name for adapter in sent] == [adapter.name for adapter in ADAPTERS]
+    assert claiming(sent, Path("x.csv"), b"step,loss\n1,2\n2,1\n") == ["csv"]
 
 
 def test_an_address_is_mlflow() -> None:

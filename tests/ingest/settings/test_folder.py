@@ -1,4 +1,4 @@
-"""Settings from hparams.yaml, train.log and MLflow parameters."""
+"""Settings from the files of a run folder: hparams.yaml, train.log, trainer_state.json."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradtrend.ingest.settings import folder as settings_module
+from gradtrend.ingest.settings import folder
 from gradtrend.ingest.settings.folder import settings_of
-from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
-from tests.places import LIGHTLY
+from tests.places import EXPLODING, LIGHTLY
 
 SPARSE = Settings("lightly-train", "32-true", 0.001, 125, 3.0, 8, 2)
 
@@ -26,7 +25,7 @@ def test_lightly_train_s_files_say_the_same(tmp_path: Path, kept: str) -> None:
 
 def test_the_whole_run_folder() -> None:
     assert settings_of(LIGHTLY / "sparse") == SPARSE
-    assert settings_of(LIGHTLY / "exploding_lr_nan").gradient_clip == 0.0
+    assert settings_of(EXPLODING).gradient_clip == 0.0
 
 
 def test_resolved_wins_over_auto_and_the_last_run_of_a_log_counts(tmp_path: Path) -> None:
@@ -75,59 +74,10 @@ def test_the_later_version_counts(tmp_path: Path) -> None:
     assert settings_of(tmp_path).learning_rate == 1.5
 
 
-def test_transformers_arguments_as_mlflow_parameters() -> None:
-    params = {
-        "learning_rate": "5e-05", "max_grad_norm": "1.0", "fp16": "False", "bf16": "True", "warmup_steps": "10",
-        "per_device_train_batch_size": "16", "gradient_accumulation_steps": "4", "optim": "adamw_torch",
-    }  # fmt: skip
-    assert settings_from(params) == Settings("transformers", "bf16", 5e-05, 10, 1.0, 16, 4, "adamw_torch")
-
-
 def test_transformers_by_its_state_file(tmp_path: Path) -> None:
     (tmp_path / "checkpoint-50").mkdir()
     (tmp_path / "checkpoint-50" / "trainer_state.json").write_text("{}")
     assert settings_of(tmp_path) == Settings(framework="transformers")
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ({"model_args/lr": "[0.001, 0.1]"}, Settings(learning_rate=0.1)),
-        ({"optim": {"lr": 0.1, "name": "sgd"}, "lr": 0.2}, Settings(learning_rate=0.2)),
-        ({"model_args/gradient_clip_val": "None"}, Settings(gradient_clip=0.0)),
-        ({"precision": 16}, Settings(precision="16")),
-        ({"precision": "no", "fp16": True}, Settings(precision="fp16")),
-        ({"warmup_steps": 0.1, "batch_size": "auto"}, Settings()),
-        ({"metric_args/precision/average": "['macro']"}, Settings()),
-        ({"lr": float("nan"), "batch_size": True}, Settings()),
-    ],
-)
-def test_single_values(values: dict[str, object], expected: Settings) -> None:
-    assert settings_from(values) == expected
-
-
-def test_merge_fills_what_the_first_does_not_know() -> None:
-    merged = merge_settings(Settings(precision="a"), Settings(precision="b", batch_size=1), Settings(batch_size=2))
-    assert merged == Settings(precision="a", batch_size=1)
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["lr", "precision", "grad_clip", "x"]), inner)
-    ),
-    max_leaves=8,
-)
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["lr", "batch_size", "precision", "optim", "fp16", "warmup_steps", "a/b"]), json_values
-    )
-)
-def test_anything_in_a_file_is_read(values: dict[str, object]) -> None:
-    settings = settings_from(values)
-    assert settings.learning_rate is None or isinstance(settings.learning_rate, float)
 
 
 @given(st.binary(max_size=80))
@@ -147,7 +97,7 @@ def test_a_folder_of_data_beside_the_log_is_not_walked(tmp_path: Path) -> None:
 
 
 def test_a_huge_train_log_is_read_at_its_head_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings_module, "PART_BYTES", 200)
+    monkeypatch.setattr(folder, "PART_BYTES", 200)
     arguments = '[x] Args: {{"method": "simclr", "optim": "auto", "precision": "auto", "batch_size": {}}}\n'
     log = tmp_path / "train.log"
     for text in (arguments.format(4), arguments.format(4) + "x\n" * 5000):
