@@ -37,6 +37,13 @@ def _loss_rise_factor(curve: Curve) -> float | None:
     return None if seen is None or seen.best <= 0 else seen.end / seen.best
 
 
+def _loss_rise_over_size(curve: Curve) -> float | None:
+    """The same rise over the size of the loss at its start or its best, the larger, which holds for any sign."""
+    seen = curve.divergence
+    size = 0.0 if seen is None else max(abs(seen.best), abs(seen.early))
+    return None if seen is None or size == 0 else (seen.end - seen.best) / size
+
+
 def _loss_rise_over_noise(curve: Curve) -> float | None:
     """The same rise in standard deviations of the loss's point-to-point scatter."""
     return None if curve.divergence is None else curve.divergence.sigmas
@@ -149,6 +156,13 @@ MEASURES: Mapping[str, Measure] = {
     ),
     "loss_rise_factor": Measure(
         _loss_rise_factor, "x", "end of the loss over its best level", spans.loss_climb, "the loss is not positive"
+    ),
+    "loss_rise_over_size": Measure(
+        _loss_rise_over_size,
+        "x",
+        "rise of the loss from its best level over its size",
+        spans.loss_climb,
+        "fewer than 4 losses",
     ),
     "loss_rise_over_noise": Measure(
         _loss_rise_over_noise,

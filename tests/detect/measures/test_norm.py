@@ -154,6 +154,10 @@ TABLE: dict[str, list[Row]] = {
         Row(loss_only(np.concatenate([LOSS, 5 - LOSS])), 3.5, "loss", 0.3), Row(loss_only(LOSS), 1, "loss"),
         Row(loss_only(LOSS - 2), None, "loss"), Row(loss_only(LOSS[:3]), None, "loss"),
     ],
+    "loss_rise_over_size": [
+        Row(loss_only(np.where(np.arange(N) < N / 2, -2.0, 8.0)), 5, "loss", 0.1), Row(loss_only(LOSS), 0, "loss"),
+        Row(loss_only(LOSS[:3]), None, "loss"), Row(loss_only(np.zeros(N)), None, "loss"),
+    ],
     "loss_rise_over_noise": [
         Row(loss_only(np.where(np.arange(N) < 50, 1.0, 2.0) + np.log(noise(sigma=0.01))), 1 / 0.023, "loss", 25),
         Row(loss_only(LOSS[:3]), None, "loss"),
