@@ -121,15 +121,27 @@ def _without_nulls(points: pl.DataFrame) -> pl.DataFrame:
     """The points of a metric with each logged null turned into NaN or left out.
 
     Writers of strict JSON (orjson, JavaScript) print NaN as null; others print null for "not measured on this row".
-    Nulls that end the log (two at least: a last summary row is none), or that are few among the numbers, stand for NaN;
-    a metric that is null every other row was simply not measured then.
+    Nulls that are few among the numbers stand for NaN, and so do those that end the log (two at least: a last summary
+    row is none); a metric that is null every other row was simply not measured then, unless it ends in more than twice
+    as many nulls as ever lay between two numbers.
     """
     value = points["value"]
-    nulls = value.null_count()
-    if not nulls:
+    if not value.null_count():
         return points
-    numbers = points.height - nulls
-    only_last = value[numbers:].null_count() == nulls
-    if numbers and (nulls > 1 if only_last else nulls * _FEW_NULLS <= numbers):
-        return points.with_columns(value.fill_null(math.nan))
-    return points.filter(value.is_not_null())
+    numbers = value.is_not_null().arg_true()
+    if not len(numbers):
+        return points.clear()
+    last = int(numbers[-1])
+    ending, earlier = points.height - 1 - last, last + 1 - len(numbers)
+    few = earlier * _FEW_NULLS <= len(numbers)
+    lost = ending >= (1 if few and earlier else 2) and (few or ending > 2 * _longest_gap(numbers))
+    kept = points[: last + 1]
+    kept = kept.with_columns(pl.col("value").fill_null(math.nan)) if few else kept.filter(kept["value"].is_not_null())
+    ended = points[last + 1 :] if lost else points.clear()
+    return pl.concat([kept, ended.with_columns(pl.col("value").fill_null(math.nan))])
+
+
+def _longest_gap(numbers: pl.Series) -> int:
+    """How many rows at most lie between two of these."""
+    widest = numbers.diff().max()
+    return widest - 1 if isinstance(widest, int) else 0

@@ -20,7 +20,8 @@ class Naming:
 
     `quantity` is the name without what differs between loggers (`train/`, case, separators): two sources that log the
     same quantity agree on it. `squared` marks a norm logged as its square, `clipped` one measured after clipping,
-    `priority` orders candidates for the run's one loss or learning rate (lower is better).
+    `priority` orders candidates for the run's one loss or learning rate (lower is better); `chosen` marks what the user
+    named.
     """
 
     role: Role
@@ -30,6 +31,7 @@ class Naming:
     squared: bool = False
     clipped: bool = False
     priority: int = 0
+    chosen: bool = False
 
 
 PART_OF_LOSS = 2  # from this priority on a loss is a part of the whole

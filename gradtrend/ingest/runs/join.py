@@ -9,7 +9,7 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import Naming, normalise
-from gradtrend.ingest.runs.losses import gone_for_good, gone_note, whole_losses, without_parts
+from gradtrend.ingest.runs.losses import gone_for_good, gone_note, is_any_loss, whole_losses, without_parts
 from gradtrend.ingest.runs.tracks import Track, tracks_of
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
@@ -55,19 +55,24 @@ def join(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> Joined:
             notes += _cross_checks(ranked[0], ranked[1:])
     losses = [track.reach for track in best if namings[track.metric].role is Role.LOSS]
     wholes = whole_losses(losses, namings, [track.metric for track in best])
+    notes += _lost_parts(best, namings, wholes)
     namings = without_parts(namings, losses, wholes)
-    notes += _lost_parts(best, wholes)
     norms = (track for track in best if namings[track.metric].role is Role.GRAD_NORM)
     notes += [note for track in norms if (note := _segment_note(track)) is not None]
     reasons = {track.metric: namings[track.metric].why for track in best}
     return Joined(_table(best, namings), tuple(notes), wholes, reasons)
 
 
-def _lost_parts(tracks: Sequence[Track], wholes: Sequence[str]) -> list[Note]:
-    """A note on parts of the loss, and losses on held-out data, that end in NaN while the whole loss does not."""
-    ends = [gone_for_good(track.metric, track.rows) for track in tracks]
-    gone = [one for one in ends if one is not None]
-    note = None if any(one.metric in wholes for one in gone) else gone_note(gone)
+def _lost_parts(tracks: Sequence[Track], namings: Mapping[str, Naming], wholes: Sequence[str]) -> list[Note]:
+    """A note on parts of the loss, and losses on held-out data, that end in NaN while the whole loss, or without one a
+    gradient norm, does not.
+    """
+    goes_on = [t for t in tracks if t.metric in wholes or (not wholes and namings[t.metric].role is Role.GRAD_NORM)]
+    if not goes_on or any(not track.rows["value"].is_finite()[-1] for track in goes_on):
+        return []
+    losses = [track for track in tracks if is_any_loss(track.metric, namings[track.metric])]
+    gone = [one for track in losses if (one := gone_for_good(track.metric, track.rows)) is not None]
+    note = gone_note(gone)
     return [] if note is None else [note]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming, normalise
+from gradtrend.ingest.reading.patterns import HELD_OUT, LOSS, LOSS_NOT
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
 
@@ -20,10 +21,10 @@ _GAME = re.compile(
     r"(?:^|[/_.])(?:(?:ep|episode|mean|avg|average|total|eval)_(?:rew|reward|return)s?(?:_mean)?|episode_(?:len|length)"
     r"|exploration_rate|(?:value|policy|actor|critic)_loss|g_loss|d_loss|loss_[gd]|(?:generator|discriminator)_loss"
     r"|loss_(?:generator|discriminator|gen|disc))(?:$|[/_.])"
+    r"|(?:^|[/.])rewards?(?:_(?:mean|std|avg))?$"
 )
 # A part of the loss stands in for the whole where it goes on after every whole one has ended: this share of the run.
 _GOES_ON = 0.1
-_LOSS = re.compile(r"(?:^|[/_.])loss(?:es)?(?:$|[/_.])")
 _LEAST_GONE = 3  # as for a norm that has nothing but NaN
 _NAMED = 3
 
@@ -49,12 +50,14 @@ class Reach:
 
 def whole_losses(losses: Sequence[Reach], namings: Mapping[str, Naming], metrics: Collection[str]) -> tuple[str, ...]:
     """The metrics that log the whole training loss, the one with most points first; empty where all are terms of it, or
-    where the other `metrics` of the run show that its loss does not say how far training came.
+    where the other `metrics` of the run show that its loss does not say how far training came. That which the user has
+    chosen says so.
 
     Beside the whole a part is none, unless no whole loss reaches as far: AlgoPerf logs `loss` for the first hundred
     steps and evaluates `train/ctc_loss` to the end.
     """
-    if any(_GAME.search(normalise(metric)) for metric in metrics):
+    chosen = any(namings[loss.metric].chosen for loss in losses)
+    if not chosen and any(_GAME.search(normalise(metric)) for metric in metrics):
         return ()
     wholes = [loss for loss in losses if namings[loss.metric].priority < PART_OF_LOSS]
     if not wholes:
@@ -96,18 +99,27 @@ def gone_note(gone: Sequence[Gone]) -> Note | None:
     )
 
 
+def is_any_loss(metric: str, naming: Naming) -> bool:
+    """Whether a metric is a loss: of training, whole or in part, or on held-out data."""
+    text = normalise(metric)
+    held_out = HELD_OUT.search(text) is not None and LOSS.search(text) is not None and not LOSS_NOT.search(text)
+    return naming.role is Role.LOSS or (naming.role is Role.OTHER and held_out)
+
+
 def gone_for_good(metric: str, rows: pl.DataFrame) -> Gone | None:
     """From which step a loss has no number any more, or None: at least three values at its end, and more than twice as
     many as ever lay between two numbers (a column that is filled every fifth row only is full of NaN).
 
     `rows` has the columns `step` and `value`, in the order logged.
     """
-    if not _LOSS.search(normalise(metric)) or not len(rows) or rows["value"].is_finite()[-1]:
+    if not len(rows) or rows["value"].is_finite()[-1]:
         return None
     numbers = rows["value"].is_finite().arg_true()
-    between = numbers.diff().max()
-    ending = len(rows) - 1 - numbers[-1] if len(numbers) else 0
-    if ending < max(_LEAST_GONE, 2 * (between if isinstance(between, int) else 0) + 1):
+    if not len(numbers):
+        return None
+    widest = numbers.diff().max()
+    between = widest - 1 if isinstance(widest, int) else 0
+    if len(rows) - 1 - numbers[-1] < max(_LEAST_GONE, 2 * between + 1):
         return None
     steps = rows["step"]
     return Gone(metric, int(steps[numbers[-1] + 1]), int(steps[-1]))

@@ -80,7 +80,7 @@ def _override(namings: Mapping[str, Naming], role: Role, chosen: str | None) -> 
     result: dict[str, Naming] = {}
     for name, naming in namings.items():
         if name == chosen:
-            result[name] = Naming(role, None, "chosen by the user", naming.quantity)
+            result[name] = Naming(role, None, "chosen by the user", naming.quantity, chosen=True)
         elif naming.role is role and not (role is Role.GRAD_NORM and naming.layer is not None):
             result[name] = _other(naming, "another series was chosen by the user")
         else:

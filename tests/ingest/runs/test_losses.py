@@ -7,7 +7,15 @@ import math
 import polars as pl
 import pytest
 
-from gradtrend.ingest.runs.losses import Gone, Reach, gone_for_good, gone_note, whole_losses, without_parts
+from gradtrend.ingest.runs.losses import (
+    Gone,
+    Reach,
+    gone_for_good,
+    gone_note,
+    is_any_loss,
+    whole_losses,
+    without_parts,
+)
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.model.words import Role
 
@@ -52,7 +60,17 @@ def test_terms_without_a_whole_are_none_of_them() -> None:
 
 @pytest.mark.parametrize(
     "metric",
-    ["rollout/ep_rew_mean", "episode_reward", "train/value_loss", "critic_loss", "g_loss", "loss_D", "mean_reward"],
+    [
+        "rollout/ep_rew_mean",
+        "episode_reward",
+        "train/value_loss",
+        "critic_loss",
+        "g_loss",
+        "loss_D",
+        "mean_reward",
+        "reward",
+        "train/reward_std",
+    ],
 )
 def test_no_loss_says_how_far_players_came(metric: str) -> None:
     assert chosen(to("loss", 100), beside=(metric,)) == ()
@@ -75,7 +93,7 @@ def lost(metric: str, *values: float) -> Gone | None:
 @pytest.mark.parametrize("metric", ["val_loss", "loss_box", "Validation/Loss", "train/aux_loss"])
 def test_from_which_step_a_loss_has_no_number_any_more(metric: str) -> None:
     assert lost(metric, 2, 1, NAN, math.inf, NAN) == Gone(metric, 12, 14)
-    assert lost(metric, 2, NAN, 1, NAN, NAN, NAN, NAN, NAN) == Gone(metric, 13, 17)
+    assert lost(metric, 2, NAN, 1, NAN, NAN, NAN) == Gone(metric, 13, 15)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +105,14 @@ def test_what_is_not_gone_for_good(values: list[float]) -> None:
     assert lost("val_loss", *values) is None
 
 
-def test_what_is_no_loss_is_not_looked_at() -> None:
-    assert lost("accuracy", 2, 1, NAN, NAN, NAN) is None
+@pytest.mark.parametrize("metric", ["val_loss", "eval/nll", "loss_box", "loss", "Validation/Loss", "train/aux_loss"])
+def test_losses_of_all_kinds(metric: str) -> None:
+    assert is_any_loss(metric, assign_roles([metric])[metric])
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "loss_std", "loss_scale", "val/loss_ratio", "loss_avg"])
+def test_what_is_no_loss_or_only_follows_one(metric: str) -> None:
+    assert not is_any_loss(metric, assign_roles([metric, "loss_val", "loss"])[metric])
 
 
 def test_one_note_names_the_first_three() -> None:
@@ -98,3 +122,8 @@ def test_one_note_names_the_first_three() -> None:
         "loss_a, loss_b, loss_c and 2 more: NaN or inf from step 16 on", 16, 40,
     )  # fmt: skip
     assert gone_note([]) is None
+
+
+def test_what_the_user_has_chosen_says_so() -> None:
+    namings = assign_roles(["loss", "loss_g", "ep_rew_mean"], loss="loss")
+    assert whole_losses([to("loss", 100)], namings, list(namings)) == ("loss",)
