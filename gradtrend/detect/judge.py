@@ -81,12 +81,11 @@ def _finding_of(check: Check) -> Finding:
     rule, curve = check.rule, check.curve
     values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence}
     first, last = check.steps
-    points = curve.shape.points if rule.trend is not None and curve.shape is not None else None
     return Finding(
         rule=rule.id,
         name=rule.name,
         severity=rule.severity,
-        confidence=confidence(check.strength, points),
+        confidence=confidence(check.strength, check.points),
         message=fill(rule.message, values | {"onset": first if first is not None else values["onset"]}) or rule.summary,
         metric=curve.series.metric if curve.series is not None else None,
         layer=curve.series.layer if curve.series is not None else None,

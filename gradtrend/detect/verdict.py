@@ -18,6 +18,8 @@ from gradtrend.model.words import Trend, Verdict
 _STANDS_REGARDLESS = (Trend.EXPLODING,)
 # A loss of fewer points than this shows no level, as for a norm.
 _WITNESS_POINTS = 8
+# It sees the end of the run where it is logged to within this share of its steps.
+_NEARLY = 0.02
 _PRECEDENCE = (Trend.EXPLODING, Trend.VANISHING, Trend.WARMUP_SPIKE)
 
 
@@ -78,28 +80,32 @@ def _seen(run: RunCurves) -> float:
     """What is left of the confidence in a healthy run whose norm is logged for a part of it only: a quarter at most is
     lost where a loss goes on to the end and shows what became of the run, half of it where nothing does.
     """
-    unseen = 1 - max((run.covers(norm) or 0.0 for norm in (*run.norms, *run.layers)), default=1.0)
-    if run.span[0] == run.span[1]:
+    first, last = run.span
+    if first == last:
         return 1.0
-    witness = any(len(loss.finite_values) >= _WITNESS_POINTS for loss in run.furthest)
+    unseen = 1 - min((run.covers(norm) or 0.0 for norm in run.norms), default=1.0)
+    enough = [loss for loss in run.furthest if len(loss.finite_values) >= _WITNESS_POINTS]
+    witness = any(last - run.logged_until(loss) <= _NEARLY * (last - first) for loss in enough)
     return 1 - (0.25 if witness else 0.5) * unseen
 
 
 def _diverging(checks: Sequence[Check]) -> float | None:
     """How sure the surest rule is by which the loss diverges; None where none fired."""
-    sure = [
-        confidence(check.strength, len(check.curve.series.finite_values))
-        for check in checks
-        if check.fired and check.rule.verdict is Verdict.DIVERGING and check.curve.series is not None
-    ]
-    return max(sure, default=None)
+    sure = [c for c in checks if c.fired and c.rule.verdict is Verdict.DIVERGING]
+    return max((confidence(check.strength, check.points) for check in sure), default=None)
 
 
 def _unrivalled(checks: Sequence[Check], trends: Sequence[Trend]) -> float:
-    """What doubt the nearest rule leaves that would have given one of these verdicts instead, on any series."""
-    return unrivalled(
-        max((check.strength for check in checks if check.rule.trend in trends and not check.fired), default=0.0)
+    """What doubt the nearest rule leaves that would have given one of these verdicts instead, on any series; below an
+    explosion that is also the one by which a loss diverges.
+    """
+    rivals = (
+        check.strength
+        for check in checks
+        if not check.fired
+        and (check.rule.trend in trends or (check.rule.verdict is not None and Trend.VANISHING in trends))
     )
+    return unrivalled(max(rivals, default=0.0))
 
 
 def _collapse_confidence(run: RunCurves) -> float:

@@ -954,6 +954,16 @@ SICK: dict[str, Columns] = {
         "loss": [*learned(240), *[NAN] * 60],
     },
     "masked": {"grad_norm": [*held(240, 0.8, 0.15), *[NAN] * 60], "loss": [*learned(240), *[0.0] * 60]},
+    "diverging from below zero": {
+        "grad_norm": held(LENGTH, 0.5, 0.15, 13),
+        "loss": along(LENGTH, (0, 2), (0.4, -3), (0.6, -3.1), (0.65, 40), (1, 44), noise=0.1, seed=14),
+    },
+    "diverging from exactly zero": {
+        "grad_norm": held(LENGTH, 0.5, 0.15, 15),
+        "loss": [
+            max(0.0, v) for v in along(LENGTH, (0, 4), (0.3, 0), (0.6, 0), (0.65, 60), (1, 66), noise=0.1, seed=16)
+        ],
+    },
     "diverging": {
         "grad_norm": held(LENGTH, 0.5, 0.15, 3),
         "loss": through(LENGTH, (0, 4), (0.5, 2), (0.6, 9), (1, 8.5), noise=0.02, seed=4),

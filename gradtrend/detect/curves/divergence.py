@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradtrend.detect.curves.levels import median, spread, trailing_median, window_of
+from gradtrend.detect.curves.levels import median, smooth, spread, trailing_median, window_of
 from gradtrend.detect.curves.loss import last_values, scatter_of
 from gradtrend.detect.curves.series import FloatArray, Series
 
@@ -25,6 +25,10 @@ _LEAST_BEFORE = 2
 _NO_SCATTER = 1e-12
 # The edge of the climb: a tenth of it above the best level.
 _EDGE_SHARE = 0.1
+# Of a climb of more than two decades a tenth would be its last points: there it begins at twice the best level.
+_STEEP, _TWICE = 100.0, 2.0
+# A decade down again is another excursion.
+_RELAPSE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +80,12 @@ def divergence_of(loss: Series) -> Divergence | None:
     end = float(values[-2:].min()) if short else median(last_values(values))
     first, lowest = float(values[0]), int(np.argmin(settled))
     best = min(first, float(settled[lowest]))
-    peak = max(end, float(settled[lowest if settled[lowest] <= first else 0 :].max()))
-    onset = _onset(values, best, end)
-    scatter = _scatter(values[:onset] if onset >= (_LEVEL_POINTS if end < _FAR * best else _LEAST_BEFORE) else values)
+    best_at = 0 if first <= settled[lowest] else lowest
+    peak = max(end, float(settled[best_at if settled[lowest] <= first else 0 :].max()))
+    onset = _onset(values, best, best_at, end)
+    scatter = _scatter(
+        values[:onset] if onset >= (_LEAST_BEFORE if end >= _FAR * best > 0 else _LEVEL_POINTS) else values
+    )
     beginning = max(scatter, _scatter(values[: max(_LEVEL_POINTS, len(values) // 10)]))
     return Divergence(
         first=first,
@@ -103,7 +110,23 @@ def _scatter(values: FloatArray) -> float:
     return min(scatter_of(values), spread(bent) / math.sqrt(6)) if len(bent) > 2 else scatter_of(values)
 
 
-def _onset(values: FloatArray, best: float, end: float) -> int:
-    """The index after the last value that was still near the best level."""
-    near = np.flatnonzero(values <= best + _EDGE_SHARE * max(0.0, end - best))
-    return min(int(near[-1]) + 1, len(values) - 1) if len(near) else 0
+def _onset(values: FloatArray, best: float, best_at: int, end: float) -> int:
+    """The index after the last level that was still near the best one; of a steep climb the first value beyond all
+    before it, where it had come down again by a decade meanwhile.
+    """
+    steep = end > _STEEP * best > 0
+    edge = _TWICE * best if steep else best + _EDGE_SHARE * max(0.0, end - best)
+    levels = values if len(values) < _LEVEL_POINTS else smooth(values)
+    near = best_at + np.flatnonzero(levels[best_at:] <= edge)
+    left = min(int(near[-1]) + 1, len(values) - 1) if len(near) else best_at
+    return left if not steep else left + _last_start(values[left:])
+
+
+def _last_start(climb: FloatArray) -> int:
+    """Where a climb begins for the last time: at its first value, or, where it fell by a decade, at the first value
+    beyond all before that.
+    """
+    highest = np.maximum.accumulate(climb)
+    low = int(np.argmin(climb / highest))
+    beyond = np.flatnonzero(climb[low:] > highest[low])
+    return low + int(beyond[0]) if climb[low] < _RELAPSE * highest[low] and len(beyond) else 0

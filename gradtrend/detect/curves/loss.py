@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradtrend.detect.curves.levels import median, quantile, spread, trailing_median, window_of
+from gradtrend.detect.curves.levels import median, quantile, spread
 from gradtrend.detect.curves.series import BoolArray, FloatArray, IntArray, Series
 
 # A change of the loss within this many standard errors of the two levels compared is its scatter, not progress.
 _GAIN_SIGMAS = 3.0
-# Fewer points than this have no level that they left.
-_LEVEL_POINTS = 8
 # A loss evaluated every few hundred steps ends before the last batch.
 _NEARLY = 0.02
 # A negative value smaller than this share of the loss is rounding; of others one in a hundred says nothing.
@@ -85,8 +83,8 @@ class Descent:
 
 
 def descent_of(loss: Series | None) -> Descent | None:
-    """The descent of a loss. None without one, or where it is not positive throughout: then it is a difference of
-    terms (RL, GANs, log densities) and says nothing of progress.
+    """The descent of a loss. None without one, or where it goes below zero, or is zero half the time: then it is a
+    difference of terms (RL, GANs, log densities) and says nothing of progress.
     """
     if loss is None:
         return None
@@ -124,15 +122,8 @@ def gain_overall(loss: Series, descent: Descent) -> float | None:
     return descent.gain(*((first, int(loss.steps[i])) for i in (0, min(2, len(loss) - 1), len(loss) // 5)))
 
 
-def lowest_level(loss: Series | None) -> float | None:
-    """The lowest settled level of a loss; None under eight points."""
-    if loss is None or len(loss.finite_values) < _LEVEL_POINTS:
-        return None
-    return float(trailing_median(loss.finite_values, window_of(len(loss.finite_values))).min())
-
-
 def loss_scatter(loss: Series | None) -> float | None:
-    """Relative scatter of the loss over the run (half the 5-95 % range over the median); None as for `Descent`."""
+    """Relative scatter of the loss over the run (half the 5-95 % range over the median); None unless positive."""
     if loss is None or not loss.finite.any():
         return None
     low, middle, high = (quantile(loss.finite_values, share) for share in (0.05, 0.5, 0.95))

@@ -36,7 +36,7 @@ class NonFiniteState:
 
     `evidence_step` is the first step that only files under `debug/` show to be non-finite; `came_back` counts the
     non-finite values after which the same series was finite again. `norm_seen` says that a norm was logged or
-    captured; without one nothing is known of forward and backward pass.
+    captured when the loss was; without one nothing is known of forward and backward pass.
     """
 
     norm_seen: bool
@@ -102,7 +102,7 @@ def nonfinite_state(
     grad_steps = [int(n.steps[~n.finite][0]) for n in norms if not n.finite.all()]
     loss_steps = [int(one.steps[~one.finite][0]) for one in losses if not one.finite.all()]
     collapses = [c for n in norms if (c := _lasting(n, loss, scaled)) is not None]
-    collapses += [c for one in losses if (c := find_collapse(one)) is not None and c.points >= 2]
+    collapses += [c for one in losses if (c := _lost(one, norms)) is not None]
     if loss is not None and not loss_steps and (gone := _loss_gone(loss, collapses)) is not None:
         loss_steps = [gone]
     evidence = _evidence(log, norms, losses)
@@ -110,18 +110,19 @@ def nonfinite_state(
     collapse_step = min([c.step for c in collapses] + ([] if evidence is None else [evidence]), default=None)
     captured = [c.step for c in log.captures if c.step is not None and not c.finite]
     return NonFiniteState(
-        norm_seen=bool(norms or captured or log.overflow_reports),
+        norm_seen=bool(
+            grad_steps or captured or log.overflow_reports or _seen_until(norms) >= min(loss_steps, default=-1)
+        ),
         grad_first=min(grad_steps + captured, default=None),
         loss_first=min(loss_steps, default=None),
         grad_count=sum(int((~n.finite).sum()) for n in norms),
-        loss_count=0 if loss is None else int((~loss.finite).sum()),
+        loss_count=sum(int((~one.finite).sum()) for one in losses),
         masked_share=_masked_share(loss, norms),
         forward_first=min((r.batch for r in log.overflow_reports if r.detected), default=None),
         evidence_step=evidence,
         collapse_step=collapse_step,
         collapse_points=first.points if first else 0,
-        came_back=sum(_came_back(s) for s in (*norms, *((loss,) if loss is not None else ())))
-        + _trained_on(log, norms),
+        came_back=sum(_came_back(s) for s in (*norms, *losses)) + _trained_on(log, norms),
     )
 
 
@@ -151,6 +152,11 @@ def _last_finite(norms: Sequence[Series]) -> int:
     return max((int(n.steps[n.finite][-1]) for n in norms if n.finite.any()), default=-1)
 
 
+def _seen_until(norms: Sequence[Series]) -> int:
+    """The last step for which a norm speaks: one interval after its last, since it may be logged less often."""
+    return max((_next_step([norm]) for norm in norms), default=-2)
+
+
 def _came_back(series: Series) -> int:
     """How many non-finite values a finite one follows."""
     finite = np.flatnonzero(series.finite)
@@ -169,6 +175,16 @@ def _lasting(norm: Series, loss: Series | None, scaled: bool) -> Collapse | None
         return None  # nothing speaks against one more skipped update
     values = loss.between(collapse.step, int(norm.steps[-1]))
     return collapse if not len(values) or not np.isfinite(values).all() else None
+
+
+def _lost(loss: Series, norms: Sequence[Series]) -> Collapse | None:
+    """The collapse of a loss; a single last value counts where it is of a training step: the row of a summary, which
+    may be empty there, has no norm.
+    """
+    collapse = find_collapse(loss)
+    if collapse is None or collapse.points > 1 or not norms:
+        return collapse
+    return collapse if any(int(norm.steps[-1]) == collapse.step for norm in norms) else None
 
 
 def _loss_gone(loss: Series, collapses: Sequence[Collapse]) -> int | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from gradtrend.detect.curves.divergence import Divergence, divergence_of
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.loss import Descent, batch_loss, descent_of, furthest_of, gain_overall, without_masked
@@ -56,7 +58,12 @@ class RunCurves:
         first, last = self.span
         if not len(series) or last <= first:
             return None
-        return (int(series.steps[-1]) - int(series.steps[0])) / (last - first)
+        return (self.logged_until(series) - int(series.steps[0])) / (last - first)
+
+    def logged_until(self, series: Series) -> int:
+        """The last step before which a series would have been logged again, at its own pace."""
+        pace = int(median(np.diff(series.steps).astype(np.float64))) if len(series) > 1 else 1
+        return min(int(series.steps[-1]) + pace - 1, max(int(series.steps[-1]), self.span[1]))
 
     @cached_property
     def span(self) -> tuple[int, int]:

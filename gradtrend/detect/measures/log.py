@@ -67,7 +67,7 @@ def _norm_ends_at(curve: Curve) -> float | None:
     series = curve.series
     if series is None or not len(series) or last <= first:
         return None
-    return (int(series.steps[-1]) - first) / (last - first)
+    return (curve.run.logged_until(series) - first) / (last - first)
 
 
 def _share_repeated(curve: Curve) -> float | None:

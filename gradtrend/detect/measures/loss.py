@@ -127,25 +127,25 @@ def _loss_rise_after_lr_jump(curve: Curve) -> float | None:
     A jump is a change by half or more between two logged points that is not the warm-up.
     """
     lr, loss = curve.run.lr, curve.run.progress
-    if lr is None or loss is None or len(lr) < 8 or len(_finite(curve)) < 8:
+    if lr is None or loss is None or len(lr) < 8 or len(values := loss.finite_values) < 8:
         return None
     rates = lr.values
     with np.errstate(divide="ignore", invalid="ignore"):
         jumps = np.flatnonzero((rates[1:] >= SWITCH_FACTOR * rates[:-1]) & (rates[:-1] > 0))
     warm = curve.run.warmup_end
-    rises = [_rise_across(curve, int(lr.steps[i + 1])) for i in jumps if warm is None or lr.steps[i] >= warm]
+    late = [i for i in jumps if warm is None or lr.steps[i] >= warm]
+    places = np.searchsorted(loss.steps[loss.finite], lr.steps[1:][late])
+    scatter = scatter_of(values)
+    rises = [_rise_across(values, int(at), scatter) for at in places]
     return max((rise for rise in rises if rise is not None), default=0.0)
 
 
-def _rise_across(curve: Curve, step: int) -> float | None:
-    loss = curve.run.progress
-    assert loss is not None
-    steps, values = loss.steps[loss.finite], loss.finite_values
-    at, near = int(np.searchsorted(steps, step)), max(3, len(values) // 20)
+def _rise_across(values: FloatArray, at: int, scatter: float) -> float | None:
+    near = max(3, len(values) // 20)
     before, after = values[max(0, at - near) : at], values[at : at + near]
     if len(before) < 3 or len(after) < 3 or (level := median(before)) <= 0:
         return None
-    noise = scatter_of(values) * np.sqrt(1 / len(before) + 1 / len(after))
+    noise = scatter * np.sqrt(1 / len(before) + 1 / len(after))
     rise = median(after) - level
     return rise / level if rise > 4 * noise else 0.0
 

@@ -23,11 +23,12 @@ def _recovered_points(curve: Curve) -> float | None:
 
 
 def _late_nonfinite_share(curve: Curve) -> float | None:
-    """Share of the norm's points after the first 15 % that are not finite; 0 where they collapse for good."""
-    series = curve.series
-    if series is None or curve.run.nonfinite.collapsed:
-        return 0.0
-    return float((~series.finite[int(EARLY_SHARE * len(series)) :]).mean())
+    """Share of the points of norm or loss, the larger, after the first 15 % that are not finite; 0 where they collapse
+    for good.
+    """
+    run = curve.run
+    witnesses = [s for s in (curve.series, run.loss, *run.furthest) if s is not None and not run.nonfinite.collapsed]
+    return max((float((~s.finite[int(EARLY_SHARE * len(s)) :]).mean()) for s in witnesses), default=0.0)
 
 
 def _masked_share(curve: Curve) -> float | None:
@@ -39,7 +40,7 @@ MEASURES: Mapping[str, Measure] = {
     "collapse_points": Measure(_collapse_points, "points", "non-finite points that end the log", spans.collapse),
     "recovered_points": Measure(_recovered_points, "points", "non-finite values that did not stay", spans.nonfinite),
     "late_nonfinite_share": Measure(
-        _late_nonfinite_share, "share", "non-finite norms after the first 15 %", spans.nonfinite
+        _late_nonfinite_share, "share", "non-finite values after the first 15 %", spans.nonfinite
     ),
     "masked_share": Measure(_masked_share, "share", "non-finite norms beside a loss of exactly 0.0", spans.collapse),
 }

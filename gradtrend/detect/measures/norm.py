@@ -47,7 +47,9 @@ def _decades_of_last_points(curve: Curve) -> float | None:
     """How far the last point, or the last two, lie above everything before them; 0 where they do not."""
     if (shape := curve.shape) is None or shape.points < _LEAST_POINTS:
         return None
-    y = shape.y
+    series, y = curve.series, shape.y
+    if series is not None and int(shape.steps[-1]) != int(series.steps[series.finite][-1]):
+        return 0.0  # the log goes on, below zero or at it
     return max(0.0, float(y[-1] - y[:-1].max()), float(y[-2:].min() - y[:-2].max()))
 
 

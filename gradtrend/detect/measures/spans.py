@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.curves.series import Series
 from gradtrend.detect.curves.shape import Shape
 from gradtrend.detect.curves.spikes import Spike
 
@@ -14,17 +15,23 @@ Span = Callable[[Curve], Steps | None]
 
 
 def collapse(curve: Curve) -> Steps:
-    """The stretch that is non-finite for good."""
+    """The stretch that is non-finite for good, to the end of the series that are."""
     first = curve.run.nonfinite.collapse_step
-    last = int(curve.series.steps[-1]) if curve.series is not None else first
-    return first, last if first is None or last is None else max(first, last)
+    if first is None:
+        return None, None
+    return first, max((int(s.steps[-1]) for s in _witnesses(curve) if not s.finite[-1]), default=first)
 
 
 def nonfinite(curve: Curve) -> Steps:
-    """From the first non-finite value of any total norm or of the loss to the last."""
-    run = curve.run
-    steps = [int(s) for n in (*run.norms, *([run.loss] if run.loss is not None else [])) for s in n.steps[~n.finite]]
+    """From the first non-finite value of any total norm or loss to the last."""
+    steps = [int(step) for series in _witnesses(curve) for step in series.steps[~series.finite]]
     return min(steps, default=None), max(steps, default=None)
+
+
+def _witnesses(curve: Curve) -> list[Series]:
+    """The total norms and the losses that are judged."""
+    run = curve.run
+    return [*run.norms, *([] if run.loss is None else [run.loss]), *run.furthest]
 
 
 def early_spikes(curve: Curve) -> Steps | None:
@@ -65,8 +72,13 @@ def loss_climb(curve: Curve) -> Steps | None:
 
 
 def last_points(curve: Curve) -> Steps | None:
-    """The last two judged points."""
-    return _to_the_end(curve, lambda shape: shape.points - 2)
+    """The last judged point, or the last two where both are high."""
+    return _to_the_end(curve, lambda shape: shape.points - (2 if len(shape.y) > 2 and _both_high(shape) else 1))
+
+
+def _both_high(shape: Shape) -> bool:
+    before = float(shape.y[:-2].max())
+    return float(shape.y[-2:].min()) - before >= float(shape.y[-1]) - max(before, float(shape.y[-2]))
 
 
 def whole(curve: Curve) -> Steps | None:

@@ -35,6 +35,13 @@ class Check:
     missing: str | None = None
 
     @property
+    def points(self) -> int | None:
+        """How many points what the rule says of a series or the run rests on; None where it says nothing of either."""
+        if self.rule.verdict is not None:
+            return None if self.curve.series is None else len(self.curve.series.finite_values)
+        return self.curve.shape.points if self.rule.trend is not None and self.curve.shape is not None else None
+
+    @property
     def steps(self) -> Steps:
         """The first and last step that the rule speaks of, as its measures name them."""
         return first_span([MEASURES[e.measure].span for e in self.evidence], self.curve)

@@ -84,6 +84,11 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
     return values
 
 
+def _ends_on_zero(curve: Curve) -> bool:
+    """Whether the last values are exact zeros, for which a shape has a stand-in."""
+    return curve.series is not None and not curve.series.finite_values[-3:].any()
+
+
 def _loss_when_low(curve: Curve, loss: Series) -> float | None:
     """The loss when the norm had done half of its fall, or at the start where it hardly fell."""
     shape = curve.shape
@@ -103,7 +108,7 @@ def _shape_values(curve: Curve) -> dict[str, object]:
         "first": int(shape.steps[0]),
         "last": int(shape.steps[-1]),
         "baseline": 10 ** (shape.baseline if rising else shape.highest),
-        "end": 10**shape.end,
+        "end": 0.0 if _ends_on_zero(curve) else 10**shape.end,
         "peak": float(10 ** shape.y.max()),
         "decades": shape.larger.decades,
         "risen_to": 10 ** (shape.baseline + max(0.0, shape.rise.decades)),

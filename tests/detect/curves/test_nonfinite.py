@@ -50,7 +50,9 @@ def consistent(report: RunReport, norm: Values, loss: Values) -> None:
     gone = not bad_loss and len(loss) < len(norm) and found.loss_first_step in bad_norm
     assert gone or found.loss_first_step == min(bad_loss, default=None)
     assert found.loss_count >= len(bad_loss)  # a masked 0.0 is none that was logged as NaN, but counts
-    assert found.order == order_of(found)
+    # Where the norm is no longer logged nothing is known of it.
+    unseen = not bad_norm and found.loss_first_step is not None and found.loss_first_step > len(norm)
+    assert found.order == (None if unseen else order_of(found))
     back = any(any(map(math.isfinite, v[i:])) for v, bad in ((norm, bad_norm), (loss, bad_loss)) for i in bad[:1])
     collapse = report.verdict in (Verdict.NAN_COLLAPSE, Verdict.EXPLODING)
     assert found.recovered == (back and not collapse)

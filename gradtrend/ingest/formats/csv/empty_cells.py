@@ -14,12 +14,18 @@ import numpy.typing as npt
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.reading.columns import Column
+from gradtrend.ingest.reading.names import name_metric
+from gradtrend.model.words import Role
 
 _Mask = npt.NDArray[np.bool_]
 
 _DENSE = 0.5  # share of rows that are filled, or of filled ones whose next is, too: row after row, not every tenth
 # Rows further apart than twice the column's own are of another kind.
 _PACE = 2.0
+# What could not have a number were the other NaN for long.
+_WITNESS = {Role.GRAD_NORM: Role.LOSS, Role.LOSS: Role.GRAD_NORM}
+# Updates that a loss scaler skips on end while it finds its scale.
+_SKIPPED_ON_END = 4
 # Cells compared with one another, in a minute or less. 3,000 layers that become NaN one after another over 10,000 rows
 # come to 90 billion; a table of 100,000 columns made to cost time comes to more.
 _MOST_CELLS = 1e11
@@ -61,10 +67,16 @@ class WideRows:
         filled = np.array([[cell is not None for cell in column] for column in self._cells], dtype=bool)
         result: dict[str, Column] = {}
         missing = _missing(filled)
+        namings = [name_metric(name) for name in self._names]
+        roles = [naming.role if naming.layer is None else Role.OTHER for naming in namings]
+        rows_with: dict[Role, _Mask] = {
+            role: np.any(filled[[one is role for one in roles]], axis=0) for role in set(roles) - {Role.OTHER}
+        }
         for i, name in enumerate(self._names):
             undefined = missing[filled[i].tobytes()] & np.array(self._empty[i], dtype=bool)
             if undefined.any():
                 undefined = self._at_own_pace(filled[i], undefined)
+                undefined = _without_outlived(undefined, rows_with.get(_WITNESS.get(roles[i], Role.OTHER)))
             points = Column()
             for row in np.flatnonzero(filled[i] | undefined):
                 value = float("nan") if undefined[row] else self._cells[i][row]
@@ -93,6 +105,20 @@ class WideRows:
         """Steps from one of these rows to the next, median; None for fewer than two rows with a step."""
         steps = [step for step, chosen in zip(self._steps, rows, strict=True) if chosen and step is not None]
         return max(1.0, float(np.median(np.diff(steps)))) if len(steps) > 1 else None
+
+
+def _without_outlived(undefined: _Mask, witness: _Mask | None) -> _Mask:
+    """The empty cells without the stretches over which the witness has a number: a norm that is NaN makes the weights
+    NaN, and with them the loss, unless the update is skipped, which happens a few times on end.
+    """
+    if witness is None:
+        return undefined
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], undefined, [False]]).astype(np.int8)))
+    kept = undefined.copy()
+    for first, stop in edges.reshape(-1, 2):
+        if stop - first > _SKIPPED_ON_END and witness[first:stop].all():
+            kept[first:stop] = False
+    return kept
 
 
 def _missing(filled: _Mask) -> dict[bytes, _Mask]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -201,3 +202,33 @@ def test_what_cannot_be_told_in_good_time_is_an_error(tmp_path: Path, monkeypatc
 def test_decimal_commas_with_and_without_an_exponent(tmp_path: Path, written: str) -> None:
     reading = read_text(tmp_path, f"step;loss;grad_norm\n0;1,5;{written}\n1;1,5;0,5\n")
     assert reading.series["grad_norm"]["value"][0] == float(written.replace(",", "."))
+
+
+def table(tmp_path: Path, norm: Sequence[str], loss: Sequence[str]) -> dict[str, pl.DataFrame]:
+    path = tmp_path / "log.csv"
+    rows = (f"{step},{a},{b}" for step, (a, b) in enumerate(zip(norm, loss, strict=True)))
+    path.write_text("\n".join(["step,grad_norm,loss", *rows]) + "\n")
+    return dict(reader.read(path, ReadOptions())[0].series)
+
+
+def test_a_norm_that_is_empty_while_the_loss_goes_on_is_not_logged(tmp_path: Path) -> None:
+    series = table(tmp_path, ["1.5"] * 40 + [""] * 20, [f"{3 - i / 30:.3f}" for i in range(60)])
+    assert series["grad_norm"].height == 40
+    sparse = ["1.5" if i < 50 or i % 10 == 0 else "" for i in range(100)]
+    series = table(tmp_path, sparse, [f"{3 - i / 50:.3f}" for i in range(100)])
+    assert series["grad_norm"].height == 55
+
+
+def test_a_loss_that_is_empty_while_the_norm_goes_on_is_not_logged(tmp_path: Path) -> None:
+    assert table(tmp_path, ["1.5"] * 60, ["2.0"] * 40 + [""] * 20)["loss"].height == 40
+
+
+def test_a_norm_and_a_loss_that_are_empty_together_are_nan(tmp_path: Path) -> None:
+    series = table(tmp_path, ["1.5"] * 40 + [""] * 20, ["2.0"] * 41 + [""] * 19)
+    assert int(series["grad_norm"]["value"].is_nan().sum()) == 20
+    assert int(series["loss"]["value"].is_nan().sum()) == 19
+
+
+def test_a_few_updates_skipped_on_end_are_nan(tmp_path: Path) -> None:
+    series = table(tmp_path, ["1.5"] * 30 + [""] * 3 + ["1.5"] * 27, ["2.0"] * 60)
+    assert int(series["grad_norm"]["value"].is_nan().sum()) == 3
