@@ -17,6 +17,8 @@ from gradtrend.model.words import Cause, Order
 _STAYS_SHARE = 0.9
 # So many non-finite points at the very end can still be skipped updates of a loss scaler that the log's end cut off.
 _SCALER_SKIPS = 2
+# Half as much again as its lowest value: what GT303 calls a loss that climbs away.
+_CLIMBED = 1.5
 # Every norm non-finite is a collapse from this many rows on; fewer may be the first log of a run that goes on.
 _ALL_NONFINITE_ROWS = 3
 
@@ -178,13 +180,15 @@ def _lasting(norm: Series, loss: Series | None, scaled: bool) -> Collapse | None
 
 
 def _lost(loss: Series, norms: Sequence[Series]) -> Collapse | None:
-    """The collapse of a loss; a single last value counts where it is of a training step: the row of a summary, which
-    may be empty there, has no norm.
+    """The collapse of a loss. A single last value counts where it is of a training step (the row of a summary, which
+    may be empty there, has no norm) and where the loss had not climbed before: then it diverged, which is sure.
     """
     collapse = find_collapse(loss)
     if collapse is None or collapse.points > 1 or not norms:
         return collapse
-    return collapse if any(int(norm.steps[-1]) == collapse.step for norm in norms) else None
+    values = loss.finite_values
+    climbed = len(values) > 0 and values.min() > 0 and values[-1] > _CLIMBED * values.min()
+    return None if climbed or all(int(norm.steps[-1]) != collapse.step for norm in norms) else collapse
 
 
 def _loss_gone(loss: Series, collapses: Sequence[Collapse]) -> int | None:

@@ -55,3 +55,11 @@ def test_any_sign_is_measured_by_the_same_levels() -> None:
 
 def test_three_values_show_no_level() -> None:
     assert seen([1.0, 2.0, 900.0]) is None
+
+
+def test_few_values_before_a_climb_show_its_scatter() -> None:
+    climbed, noisy = seen([3.1, 3.2, 7.0, 4.5, 7.4, 7.1]), seen([1.0, 6.0, 0.9, 7.0, 8.0, 7.0])
+    assert climbed is not None
+    assert noisy is not None
+    assert climbed.sigmas > 20
+    assert noisy.sigmas < 8
