@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradtrend.detect.confidence import confidence, unrivalled
+from gradtrend.detect.curves.loss import NEARLY
 from gradtrend.detect.curves.run import RunCurves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.rules.evaluate import Check
@@ -18,8 +19,6 @@ from gradtrend.model.words import Trend, Verdict
 _STANDS_REGARDLESS = (Trend.EXPLODING,)
 # A loss of fewer points than this shows no level, as for a norm.
 _WITNESS_POINTS = 8
-# It sees the end of the run where it is logged to within this share of its steps.
-_NEARLY = 0.02
 _PRECEDENCE = (Trend.EXPLODING, Trend.VANISHING, Trend.WARMUP_SPIKE)
 
 
@@ -85,7 +84,7 @@ def _seen(run: RunCurves) -> float:
         return 1.0
     unseen = 1 - min((run.covers(norm) or 0.0 for norm in run.norms), default=1.0)
     enough = [loss for loss in run.furthest if len(loss.finite_values) >= _WITNESS_POINTS]
-    witness = any(last - run.logged_until(loss) <= _NEARLY * (last - first) for loss in enough)
+    witness = any(last - run.logged_until(loss) <= NEARLY * (last - first) for loss in enough)
     return 1 - (0.25 if witness else 0.5) * unseen
 
 

@@ -81,7 +81,7 @@ def divergence_of(loss: Series) -> Divergence | None:
     first, lowest = float(values[0]), int(np.argmin(settled))
     best = min(first, float(settled[lowest]))
     best_at = 0 if first <= settled[lowest] else lowest
-    peak = max(end, float(settled[best_at if settled[lowest] <= first else 0 :].max()))
+    peak = max(end, float(settled[best_at:].max()))
     onset = _onset(values, best, best_at, end)
     scatter = _scatter_before(values, onset, end / best if best > 0 else 0.0)
     beginning = max(scatter, _scatter(values[: max(_LEVEL_POINTS, len(values) // 10)]))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import polars as pl
 
-from gradtrend.detect.curves.series import FloatArray
+from gradtrend.detect.curves.series import FloatArray, IntArray
 
 # MAD of a normal distribution times this is its standard deviation.
 _MAD_TO_SIGMA = 1.4826
@@ -136,6 +136,11 @@ def spread(residual: FloatArray) -> float:
 def median(values: FloatArray) -> float:
     """The median of values (n,) without NaN, n > 0; several times as fast as numpy's, which looks for NaN."""
     return _median_in_place(values.copy())
+
+
+def pace_of(steps: IntArray) -> float | None:
+    """Steps from one logged point to the next, median; None for fewer than two."""
+    return median(np.diff(steps).astype(np.float64)) if len(steps) > 1 else None
 
 
 def _median_in_place(values: FloatArray) -> float:

@@ -14,7 +14,7 @@ from gradtrend.detect.curves.series import BoolArray, FloatArray, IntArray, Seri
 # A change of the loss within this many standard errors of the two levels compared is its scatter, not progress.
 _GAIN_SIGMAS = 3.0
 # A loss evaluated every few hundred steps ends before the last batch.
-_NEARLY = 0.02
+NEARLY = 0.02
 # A negative value smaller than this share of the loss is rounding; of others one in a hundred says nothing.
 _ROUNDING = 1e-3
 _FEW = 0.01
@@ -31,7 +31,7 @@ def furthest_of(losses: Sequence[Series]) -> tuple[Series, ...]:
     """The losses that are logged to the end, or nearly: within 2 % of the steps of that which reaches furthest."""
     first = min((int(loss.steps[0]) for loss in losses), default=0)
     last = max((int(loss.steps[-1]) for loss in losses), default=0)
-    return tuple(loss for loss in losses if last - int(loss.steps[-1]) <= _NEARLY * (last - first))
+    return tuple(loss for loss in losses if last - int(loss.steps[-1]) <= NEARLY * (last - first))
 
 
 def masked_steps(loss: Series, norm: Series) -> BoolArray:

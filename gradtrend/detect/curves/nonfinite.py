@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradtrend.detect.curves.levels import median
+from gradtrend.detect.curves.levels import pace_of
 from gradtrend.detect.curves.loss import masked_steps
 from gradtrend.detect.curves.series import IntArray, Series
 from gradtrend.model.runlog import RunLog
@@ -193,11 +193,11 @@ def _lost(loss: Series, norms: Sequence[Series]) -> Collapse | None:
 
 def _loss_gone(loss: Series, collapses: Sequence[Collapse]) -> int | None:
     """The step from which the loss is no longer logged because it was NaN (Megatron drops the field), or None."""
+    pace = pace_of(loss.steps)
     for collapse in collapses:
-        if collapse.points >= _ALL_NONFINITE_ROWS and len(loss) >= 2 and int(loss.steps[-1]) < collapse.step:
-            cadence = int(median(np.diff(loss.steps).astype(np.float64)))
-            if collapse.step - int(loss.steps[-1]) <= 2 * cadence:
-                return collapse.step
+        since = collapse.step - int(loss.steps[-1])
+        if collapse.points >= _ALL_NONFINITE_ROWS and pace is not None and 0 < since <= 2 * int(pace):
+            return collapse.step
     return None
 
 
@@ -216,8 +216,7 @@ def _next_step(series: Sequence[Series]) -> int:
     longest = max(series, key=lambda s: int(s.steps[-1]), default=None)
     if longest is None:
         return 0
-    interval = int(median(np.diff(longest.steps).astype(np.float64))) if len(longest) > 1 else 1
-    return int(longest.steps[-1]) + interval
+    return int(longest.steps[-1]) + int(pace_of(longest.steps) or 1)
 
 
 def order_of(state: NonFiniteState) -> Order | None:

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
 from gradtrend.detect.curves.divergence import Divergence, divergence_of
-from gradtrend.detect.curves.levels import median
+from gradtrend.detect.curves.levels import median, pace_of
 from gradtrend.detect.curves.loss import Descent, batch_loss, descent_of, furthest_of, gain_overall, without_masked
 from gradtrend.detect.curves.nonfinite import Collapse, NonFiniteState, find_collapse, lost_terms, nonfinite_state
 from gradtrend.detect.curves.series import Series, series_of, total_of
@@ -46,12 +44,16 @@ class RunCurves:
     total_is_made: bool = False
 
     @property
+    def losses(self) -> tuple[Series, ...]:
+        """The losses that are judged: that of the batches, then the others that reach to the end."""
+        batch = () if self.loss is None else (self.loss,)
+        return (*batch, *(loss for loss in self.furthest if loss is not self.loss))
+
+    @property
     def series(self) -> tuple[Series, ...]:
         """Every series that counts: total norms, layers, losses, learning rate, loss scale, weight norms."""
-        batch = () if self.loss is None else (self.loss,)
-        losses = (*batch, *(loss for loss in self.furthest if loss is not self.loss))
         single = tuple(s for s in (self.lr, self.loss_scale) if s is not None)
-        return (*self.norms, *self.layers, *losses, *single, *self.param_norms)
+        return (*self.norms, *self.layers, *self.losses, *single, *self.param_norms)
 
     def covers(self, series: Series) -> float | None:
         """The share of the run's steps over which a series is logged; None where the run has but one step."""
@@ -62,8 +64,9 @@ class RunCurves:
 
     def logged_until(self, series: Series) -> int:
         """The last step before which a series would have been logged again, at its own pace."""
-        pace = int(median(np.diff(series.steps).astype(np.float64))) if len(series) > 1 else 1
-        return min(int(series.steps[-1]) + pace - 1, max(int(series.steps[-1]), self.span[1]))
+        return min(
+            int(series.steps[-1]) + int(pace_of(series.steps) or 1) - 1, max(int(series.steps[-1]), self.span[1])
+        )
 
     @cached_property
     def span(self) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gradtrend.detect.curves.levels import median, spread
+from gradtrend.detect.curves.levels import median, pace_of, spread
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray
 from gradtrend.detect.measures import spans
@@ -96,8 +96,7 @@ def _share_over_clip(curve: Curve) -> float | None:
 
 def _steps_between_points(curve: Curve) -> float | None:
     """Steps from one logged norm to the next, median."""
-    series = curve.series
-    return None if series is None or len(series) < 2 else median(np.diff(series.steps).astype(np.float64))
+    return None if curve.series is None else pace_of(curve.series.steps)
 
 
 def _finite(curve: Curve) -> FloatArray:

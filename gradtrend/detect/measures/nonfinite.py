@@ -27,7 +27,7 @@ def _late_nonfinite_share(curve: Curve) -> float | None:
     for good.
     """
     run = curve.run
-    witnesses = [s for s in (curve.series, run.loss, *run.furthest) if s is not None and not run.nonfinite.collapsed]
+    witnesses = [s for s in (curve.series, *run.losses) if s is not None and not run.nonfinite.collapsed]
     return max((float((~s.finite[int(EARLY_SHARE * len(s)) :]).mean()) for s in witnesses), default=0.0)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from gradtrend.detect.curves.run import Curve
-from gradtrend.detect.curves.series import Series
 from gradtrend.detect.curves.shape import Shape
 from gradtrend.detect.curves.spikes import Spike
 
@@ -16,22 +15,18 @@ Span = Callable[[Curve], Steps | None]
 
 def collapse(curve: Curve) -> Steps:
     """The stretch that is non-finite for good, to the end of the series that are."""
-    first = curve.run.nonfinite.collapse_step
+    run = curve.run
+    first = run.nonfinite.collapse_step
     if first is None:
         return None, None
-    return first, max((int(s.steps[-1]) for s in _witnesses(curve) if not s.finite[-1]), default=first)
+    return first, max((int(s.steps[-1]) for s in (*run.norms, *run.losses) if not s.finite[-1]), default=first)
 
 
 def nonfinite(curve: Curve) -> Steps:
     """From the first non-finite value of any total norm or loss to the last."""
-    steps = [int(step) for series in _witnesses(curve) for step in series.steps[~series.finite]]
-    return min(steps, default=None), max(steps, default=None)
-
-
-def _witnesses(curve: Curve) -> list[Series]:
-    """The total norms and the losses that are judged."""
     run = curve.run
-    return [*run.norms, *([] if run.loss is None else [run.loss]), *run.furthest]
+    steps = [int(step) for series in (*run.norms, *run.losses) for step in series.steps[~series.finite]]
+    return min(steps, default=None), max(steps, default=None)
 
 
 def early_spikes(curve: Curve) -> Steps | None:

@@ -134,14 +134,14 @@ def _without_nulls(points: pl.DataFrame) -> pl.DataFrame:
     last = int(numbers[-1])
     ending, earlier = points.height - 1 - last, last + 1 - len(numbers)
     few = earlier * _FEW_NULLS <= len(numbers)
-    lost = ending >= (1 if few and earlier else 2) and (few or ending > 2 * _longest_gap(numbers))
+    lost = ending >= (1 if few and earlier else 2) and (few or ending > 2 * longest_gap(numbers))
     kept = points[: last + 1]
     kept = kept.with_columns(pl.col("value").fill_null(math.nan)) if few else kept.filter(kept["value"].is_not_null())
     ended = points[last + 1 :] if lost else points.clear()
     return pl.concat([kept, ended.with_columns(pl.col("value").fill_null(math.nan))])
 
 
-def _longest_gap(numbers: pl.Series) -> int:
+def longest_gap(numbers: pl.Series) -> int:
     """How many rows at most lie between two of these."""
     widest = numbers.diff().max()
     return widest - 1 if isinstance(widest, int) else 0

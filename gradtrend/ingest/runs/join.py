@@ -9,7 +9,7 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import Naming, normalise
-from gradtrend.ingest.runs.losses import gone_for_good, gone_note, is_any_loss, whole_losses, without_parts
+from gradtrend.ingest.runs.losses import ends_finite, gone_for_good, gone_note, is_any_loss, whole_losses, without_parts
 from gradtrend.ingest.runs.tracks import Track, tracks_of
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
@@ -68,9 +68,10 @@ def _lost_parts(tracks: Sequence[Track], namings: Mapping[str, Naming], wholes: 
     gradient norm, does not.
     """
     goes_on = [t for t in tracks if t.metric in wholes or (not wholes and namings[t.metric].role is Role.GRAD_NORM)]
-    if not goes_on or any(not track.rows["value"].is_finite()[-1] for track in goes_on):
+    if not goes_on or not all(ends_finite(track.rows) for track in goes_on):
         return []
-    losses = [track for track in tracks if is_any_loss(track.metric, namings[track.metric])]
+    ended = [track for track in tracks if not ends_finite(track.rows)]
+    losses = [track for track in ended if is_any_loss(track.metric, namings[track.metric])]
     gone = [one for track in losses if (one := gone_for_good(track.metric, track.rows)) is not None]
     note = gone_note(gone)
     return [] if note is None else [note]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gradtrend.ingest.reading.columns import longest_gap
 from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming, normalise
 from gradtrend.ingest.reading.patterns import HELD_OUT, LOSS, LOSS_NOT
 from gradtrend.model.runlog import Note
@@ -106,20 +108,23 @@ def is_any_loss(metric: str, naming: Naming) -> bool:
     return naming.role is Role.LOSS or (naming.role is Role.OTHER and held_out)
 
 
+def ends_finite(rows: pl.DataFrame) -> bool:
+    """Whether the last value, in the order logged, is a number."""
+    return math.isfinite(rows["value"][-1])
+
+
 def gone_for_good(metric: str, rows: pl.DataFrame) -> Gone | None:
     """From which step a loss has no number any more, or None: at least three values at its end, and more than twice as
     many as ever lay between two numbers (a column that is filled every fifth row only is full of NaN).
 
     `rows` has the columns `step` and `value`, in the order logged.
     """
-    if not len(rows) or rows["value"].is_finite()[-1]:
+    if not len(rows) or ends_finite(rows):
         return None
     numbers = rows["value"].is_finite().arg_true()
     if not len(numbers):
         return None
-    widest = numbers.diff().max()
-    between = widest - 1 if isinstance(widest, int) else 0
-    if len(rows) - 1 - numbers[-1] < max(_LEAST_GONE, 2 * between + 1):
+    if len(rows) - 1 - numbers[-1] < max(_LEAST_GONE, 2 * longest_gap(numbers) + 1):
         return None
     steps = rows["step"]
     return Gone(metric, int(steps[numbers[-1] + 1]), int(steps[-1]))

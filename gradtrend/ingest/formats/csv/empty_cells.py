@@ -8,6 +8,7 @@ logged, if that column is logged row after row.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -67,16 +68,11 @@ class WideRows:
         filled = np.array([[cell is not None for cell in column] for column in self._cells], dtype=bool)
         result: dict[str, Column] = {}
         missing = _missing(filled)
-        namings = [name_metric(name) for name in self._names]
-        roles = [naming.role if naming.layer is None else Role.OTHER for naming in namings]
-        rows_with: dict[Role, _Mask] = {
-            role: np.any(filled[[one is role for one in roles]], axis=0) for role in set(roles) - {Role.OTHER}
-        }
         for i, name in enumerate(self._names):
             undefined = missing[filled[i].tobytes()] & np.array(self._empty[i], dtype=bool)
             if undefined.any():
                 undefined = self._at_own_pace(filled[i], undefined)
-                undefined = _without_outlived(undefined, rows_with.get(_WITNESS.get(roles[i], Role.OTHER)))
+                undefined = _without_outlived(undefined, self._witness(self._roles[i], filled))
             points = Column()
             for row in np.flatnonzero(filled[i] | undefined):
                 value = float("nan") if undefined[row] else self._cells[i][row]
@@ -84,6 +80,19 @@ class WideRows:
             if points.values:
                 result[name] = points
         return result
+
+    @cached_property
+    def _roles(self) -> list[Role]:
+        """The role of each total; layers have none here."""
+        namings = [name_metric(name) for name in self._names]
+        return [naming.role if naming.layer is None else Role.OTHER for naming in namings]
+
+    def _witness(self, role: Role, filled: _Mask) -> _Mask | None:
+        """The rows on which a metric has a number that could not have one were this role NaN for long."""
+        if (other := _WITNESS.get(role)) is None:
+            return None
+        beside = [one is other for one in self._roles]
+        return np.asarray(filled[beside].any(axis=0)) if any(beside) else None
 
     def _at_own_pace(self, filled: _Mask, undefined: _Mask) -> _Mask:
         """Which empty cells lie on rows that come at the column's own pace: on others they are not logged.
