@@ -9,14 +9,14 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name
-from gradtrend.ingest.formats.console.blocks import BlockSteps
 from gradtrend.ingest.formats.console.ending import ending
-from gradtrend.ingest.formats.console.gaps import missing_steps
-from gradtrend.ingest.formats.console.line import LineReader
+from gradtrend.ingest.formats.console.lines.line import LineReader
 from gradtrend.ingest.formats.console.megatron import MegatronLosses
 from gradtrend.ingest.formats.console.rows import ConsoleRows
 from gradtrend.ingest.formats.console.scan import LineScanner
 from gradtrend.ingest.formats.console.series import series_of_rows
+from gradtrend.ingest.formats.console.steps.blocks import BlockSteps
+from gradtrend.ingest.formats.console.steps.gaps import missing_steps
 from gradtrend.ingest.formats.console.tables import TableReader
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.model.runlog import Skipped

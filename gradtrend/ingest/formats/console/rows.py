@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gradtrend.ingest.formats.console.grammar import value_of
-from gradtrend.ingest.formats.console.line import ConsoleLine
-from gradtrend.ingest.formats.console.plan import says
+from gradtrend.ingest.formats.console.lines.grammar import value_of
+from gradtrend.ingest.formats.console.lines.line import ConsoleLine
+from gradtrend.ingest.formats.console.lines.plan import says
 from gradtrend.ingest.reading.counters import UNKNOWN
 from gradtrend.ingest.reading.numbers import INT64_LIMIT
 from gradtrend.model.words import Role

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from gradtrend.ingest.formats.console.line import clean
-from gradtrend.ingest.formats.console.plan import says
+from gradtrend.ingest.formats.console.lines.line import clean
+from gradtrend.ingest.formats.console.lines.plan import says
 from gradtrend.ingest.formats.console.rows import ConsoleRows
 from gradtrend.ingest.reading.counters import UNKNOWN
 from gradtrend.ingest.reading.numbers import parse_number, whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gradtrend.ingest.formats.console.line import ConsoleLine, clean
+from gradtrend.ingest.formats.console.lines.line import ConsoleLine, clean
 from gradtrend.ingest.formats.console.scan import LineScanner
 from gradtrend.ingest.reading.counters import UNKNOWN
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from gradtrend.ingest.formats.console.grammar import Token, tokens
+from gradtrend.ingest.formats.console.lines.grammar import Token, tokens
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.reading.rows import NOT_METRICS

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from gradtrend.ingest.formats.console.grammar import tokens, value_of
-from gradtrend.ingest.formats.console.line import LineReader
+from gradtrend.ingest.formats.console.lines.grammar import tokens, value_of
+from gradtrend.ingest.formats.console.lines.line import LineReader
 from gradtrend.ingest.reading.counters import UNKNOWN
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from gradtrend.ingest.formats.console.plan import Plan, Span, plan_line
+from gradtrend.ingest.formats.console.lines.plan import Plan, Span, plan_line
 from gradtrend.ingest.reading.counters import UNKNOWN
 
 _ANSI = re.compile(
