@@ -34,6 +34,7 @@ class Naming:
     chosen: bool = False
 
 
+SKIPPED_NORM = "gradient norm of skipped updates"  # known from a trainer's warnings alone, so only where not finite
 PART_OF_LOSS = 2  # from this priority on a loss is a part of the whole
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _LOOSE = re.compile(r"[\s_\-()\[\]]+")  # what joins words; names differ in nothing else but case
@@ -60,9 +61,18 @@ def name_metric(name: str) -> Naming:
     """What one metric name says on its own. `assign_roles` settles what needs the other names."""
     text = normalise(name)
     quantity = _quantity(text)
+    if name == SKIPPED_NORM:
+        return Naming(Role.GRAD_NORM, None, "the trainer warns of each norm that is not finite", quantity, priority=9)
     if patterns.OTHER_AXIS.search(text):
         return Naming(Role.OTHER, None, "the same metric over another axis than steps", quantity)
     return _named_norm(name, text, quantity) or _named_otherwise(text, quantity)
+
+
+def is_held_out_loss(name: str) -> bool:
+    """Whether a name is that of a loss on data that is not trained on."""
+    text = normalise(name)
+    held_out = patterns.HELD_OUT.search(text) is not None
+    return held_out and patterns.LOSS.search(text) is not None and patterns.LOSS_NOT.search(text) is None
 
 
 def _named_norm(name: str, text: str, quantity: str) -> Naming | None:

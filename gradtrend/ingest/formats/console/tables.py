@@ -22,6 +22,8 @@ _GAP = re.compile(r"\t+|\s{2,}")
 _COMMA = re.compile(r"\s*[,;]\s*")
 _BAR = re.compile(r":?\s*\d+%\|.*$")  # a progress bar behind the row
 _RULER = re.compile(r"^[\s|│┃║+:=\-–─━┼╇╋┏┓┗┛┡┩├┤└┘┌┐┬┴╞╪╡]*$")
+# `epoch train loss valid loss accuracy`: the names of old fastai, of two words each.
+_SPLIT_LOSS = re.compile(r"\b(train|training|valid|validation|val|test) loss\b", re.IGNORECASE)
 _MOST_COLUMNS = 60
 _GIVE_UP = 3  # lines in a row that are no table rows
 
@@ -46,7 +48,8 @@ class TableReader:
             return True
         cells = _cells(_BAR.sub("", text), self.separator)
         values = [parse_number(cell.replace(",", "").rstrip("%")) for cell in cells]
-        if len(cells) == len(self.columns) and sum(value is not None for value in values) * 2 >= len(cells):
+        numbers = sum(value is not None for value in values)
+        if len(cells) == len(self.columns) and numbers * 2 >= len(cells) and self._has_step(cells):
             self.strangers = 0
             self._add(number, cells, values, rows)
             return True
@@ -54,6 +57,11 @@ class TableReader:
         if self.strangers >= _GIVE_UP:
             self.columns, self.strangers = [], 0
         return False
+
+    def _has_step(self, cells: list[str]) -> bool:
+        """Whether a number stands under the step, or the epoch (`all` does in the row of a validation)."""
+        places = zip(self.columns, cells, strict=True)
+        return any(_whole(cell) != UNKNOWN for name, cell in places if name.lower().replace(" ", "_") in _STEPS)
 
     def open_at(self, raw: bytes) -> None:
         """Open a table if the line names columns: a step, and a loss or a gradient norm."""
@@ -93,4 +101,6 @@ def _whole(cell: str) -> int:
 
 def _cells(text: str, separator: re.Pattern[str]) -> list[str]:
     cells = separator.split(text.strip(_EDGES))
-    return cells if len(cells) > 1 or separator is not _GAP else text.split()
+    if len(cells) > 1 or separator is not _GAP:
+        return cells
+    return _SPLIT_LOSS.sub(r"\1_loss", text).split()

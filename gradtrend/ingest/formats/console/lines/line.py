@@ -5,25 +5,39 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from gradtrend.ingest.formats.console.lines.grammar import value_of
 from gradtrend.ingest.formats.console.lines.plan import Plan, Span, plan_line
+from gradtrend.ingest.formats.console.lines.programs import program_line
 from gradtrend.ingest.reading.counters import UNKNOWN
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\^\[\[[0-9;]*m|\[(?:\d{1,3};)*\d{0,3}m"
 )
+# What Keras prints right behind its bar: `loss: 1.37Batch 8: Invalid loss, terminating training`.
+_TERMINATED = re.compile(r"Batch \d+: Invalid loss.*$")
 _RANK = re.compile(
-    r"^\W{0,2}(?:\[?(?:default|(?:local_|global_)?rank|gpu|worker)[\s:=_-]?(\d+)\]?[:\s]*|\[\d+,(\d+)\]<std(?:out|err)>:?"
-    r"|\(\w[\w.]* pid=(\d+)[^)]*\))|[\[( ]rank[\s:=_-]{0,2}(\d+)[\])]",
+    r"^\[[A-Za-z][\w.-]*:(\d+)/\d+\]"
+    r"|^\W{0,2}(?:\[?(?:default|(?:local_|global_)?rank|gpu|worker)[\s:=_-]?(\d+)\]?[:\s]*"
+    r"|\[\d+,(\d+)\]<std(?:out|err)>:?|\(\w[\w.]* pid=(\d+)[^)]*\))|[\[( ]rank[\s:=_-]{0,2}(\d+)[\])]",
     re.IGNORECASE,
 )
 _RANK_DIGITS = 9  # no job has more ranks
 _RANK_WITHIN = 200  # characters; a rank stands at the head of a line
 _SHAPE = str.maketrans("123456789", "000000000")
+_COMMA_OF_NUMBER = re.compile(r"(?<=\d),(?=\d)")
+_METRIC_IS = r"(?:loss|norm|lr|rate|verlust|perte)['\"]?\s*[:=]\s*[-+]?"
+_DECIMAL_COMMA = re.compile(rf"{_METRIC_IS}(?:0,\d+|\d+,(?:\d{{1,2}}|\d{{4,}}))(?=[\s;|/)\]}}]|$)", re.IGNORECASE)
+_DECIMAL_POINT = re.compile(rf"{_METRIC_IS}\d+\.\d", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+_LAST_DECIMALS = re.compile(r"\.(\d*)$")
 _MOST_PLANS = 20_000  # shapes of line remembered; logs have a few, but for numbers printed in full
 
 
 class ConsoleLine(NamedTuple):
-    """What one line logged, by its plan. Counters are UNKNOWN where not given."""
+    """What one line logged, by its plan. Counters are UNKNOWN where not given.
+
+    `rounding` is what the counter is printed to: 1000 for `step:12K`.
+    """
 
     text: str
     plan: Plan
@@ -31,33 +45,96 @@ class ConsoleLine(NamedTuple):
     counter: int
     total: int
     rank: int
+    rounding: int = 1
 
 
 class LineReader:
-    """Reads lines, remembering the shapes it has seen."""
+    """Reads lines, remembering the shapes it has seen.
+
+    `decimal_comma` says that the log writes 0,001 for a thousandth.
+    """
 
     def __init__(self) -> None:
+        self.decimal_comma = False
         self._plans: dict[str, Plan | None] = {}
+
+    def is_fragment(self, text: str) -> bool:
+        """Whether a line is the end of what other lines, which have a step, look like: its head is lost."""
+        form = _form(text)
+        forms = {_form(shape) for shape, plan in self._plans.items() if plan is not None and plan.counter is not None}
+        return any(len(other) > len(form) and other.endswith(form) for other in forms)
+
+    def is_cut(self, text: str) -> bool:
+        """Whether a line that ends in a number is the beginning of what other lines look like, or has fewer decimals
+        than all others of its form.
+        """
+        form, decimals = _form(text), _last_decimals(text)
+        alike: set[int] = set()
+        for shape, plan in self._plans.items():
+            if plan is None or shape == text.translate(_SHAPE):
+                continue
+            other = _form(shape)
+            if len(other) > len(form) and other.startswith(form):
+                return True
+            if other == form:
+                alike.add(_last_decimals(shape))
+        return len(alike) == 1 and decimals < alike.pop()
 
     def read(self, raw: bytes) -> ConsoleLine | None:
         """The line as logged, or None where it logs neither a loss nor a gradient norm."""
-        rank, text = _take_rank(clean(raw))
+        rank, text = take_rank(clean(raw))
+        if self.decimal_comma:
+            text = _COMMA_OF_NUMBER.sub(".", text)
         shape = text.translate(_SHAPE)
         if shape in self._plans:
             plan = self._plans[shape]
             if plan is not None and any(text[start:end] != name for start, end, name in plan.checks):
-                plan = plan_line(text)
+                plan = _plan(text)
         else:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
-            plan = self._plans[shape] = plan_line(text)
+            plan = self._plans[shape] = _plan(text)
         if plan is None:
             return None
         if plan.rank is not None:
             rank = _count(text, plan.rank)
-        return ConsoleLine(
-            text, plan, _count(text, plan.epoch), _count(text, plan.counter), _count(text, plan.total), rank
-        )
+        counter, rounding = _count(text, plan.counter), 1
+        if plan.short and plan.counter is not None:
+            counter, rounding = _short_count(text[slice(*plan.counter)], plan.short)
+        return ConsoleLine(text, plan, _count(text, plan.epoch), counter, _count(text, plan.total), rank, rounding)
+
+
+def _short_count(printed: str, unit: str) -> tuple[int, int]:
+    """A count in thousands or millions, and what it is rounded to: 12, K -> 12000, 1000; 1.5, K -> 1500, 100."""
+    value = value_of(printed, unit)
+    rounding = value_of("1", unit)
+    if value is None or rounding is None or not abs(value) < 10**_INT64_DIGITS:
+        return UNKNOWN, 1
+    decimals = len(printed.partition(".")[2])
+    return round(value), max(1, round(rounding / 10**decimals))
+
+
+def _plan(text: str) -> Plan | None:
+    return program_line(text) or plan_line(text)
+
+
+def _form(text: str) -> str:
+    """A line without its digits, whatever their number."""
+    return _DIGITS.sub("0", text)
+
+
+def _last_decimals(text: str) -> int:
+    """How many decimals the number has that ends the line."""
+    match = _LAST_DECIMALS.search(text)
+    return len(match[1]) if match is not None else 0
+
+
+def has_decimal_commas(head: bytes) -> bool:
+    """Whether the metrics in the first bytes of a log are written with a decimal comma: some cannot be read otherwise
+    (0,001 is no group of thousands), and none has a point.
+    """
+    text = head.decode("utf-8", errors="replace")
+    return _DECIMAL_COMMA.search(text) is not None and _DECIMAL_POINT.search(text) is None
 
 
 def clean(raw: bytes) -> str:
@@ -65,10 +142,13 @@ def clean(raw: bytes) -> str:
     text = raw.decode("utf-8", errors="replace")
     if "\x1b" in text or "^[" in text or "[0m" in text:
         text = _ANSI.sub("", text)
+    if "Invalid loss" in text:
+        text = _TERMINATED.sub("", text)
     return text.strip(' \t\x00"')
 
 
-def _take_rank(text: str) -> tuple[int, str]:
+def take_rank(text: str) -> tuple[int, str]:
+    """The rank that printed a line (UNKNOWN where it does not say) and the line without it."""
     match = _RANK.search(text, 0, _RANK_WITHIN)
     if match is None:
         return UNKNOWN, text

@@ -6,13 +6,14 @@ and then read by slicing.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from gradtrend.ingest.formats.console.lines.grammar import Token, tokens
-from gradtrend.ingest.reading.names import name_metric
+from gradtrend.ingest.reading.names import is_held_out_loss, name_metric
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.reading.rows import NOT_METRICS
 from gradtrend.model.words import Role
@@ -25,24 +26,26 @@ _GLOBAL = (
     "num_timesteps", "current_steps",
 )  # fmt: skip
 _COUNTERS = re.compile(
-    r"(?:(?:optimizer_|opt_|current_|completed_|_)?steps?|(?:learning_)?iterations?|iters?|itr?|updates?|(?:mini)?batch(?:es)?"
+    r"(?:(?:optimizer_|opt_|current_|completed_|_)?steps?|(?:learning_)?iterations?|iters?|itr?|up(?:date)?s?|(?:mini)?batch(?:es)?"
     r"|n_?iter|timesteps?|i)$"
 )
 _IN_EPOCH = frozenset({"step", "iter", "batch", "iteration"})  # of `Epoch [1/90], Step [100/500]`
+_OF_EPOCH = frozenset({"step_in_epoch", "batch_in_epoch", "iter_in_epoch", "iteration_in_epoch"})
 _EPOCHS = frozenset({"epoch", "ep", "epochs"})
 _RANKS = frozenset({"rank", "local_rank", "global_rank"})
 _NOT_VALUES = frozenset({*_GLOBAL, *_EPOCHS, *_RANKS, *NOT_METRICS, "train", "training", "", "eta"})
 _SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|cu|rs)$|::")
 _TRAIN = re.compile(r"^(?:training|trainer|train)(?:_|$)")
 _BAR = re.compile(r"%\s?\||\[[^\]]*(?:it/s|s/it)|━")
-# Also as a verb: `Evaluate: loss 2.1`.
+# Also as a verb: `Evaluate: loss 2.1`. Kaldi and its kin call cross validation CV, Caffe has a test net.
 _HELD_OUT = re.compile(
-    rf"\b(?:{'|'.join(HELD_OUT_WORDS)}|validate|evaluate)\b[\s)\]]*(?:summary|epoch|step|iter|[-:|\[])",
+    rf"\b(?:{'|'.join(HELD_OUT_WORDS)}|validate|evaluate|cv|dev)\b[\s)\]]*(?:summary|epoch|step|iter|net\b|[-:|\[])"
+    r"|\[(?:cv|dev)\]",
     re.IGNORECASE,
 )
 # transformers' own lines: a dict without a step, which the bars around it must not number.
 _STEPLESS = re.compile(r"\{'(?:loss|eval_loss)': '?[-\d.ni]")
-_RUN_SUMMARY = re.compile(r"['\"]?train_runtime")
+_RUN_SUMMARY = re.compile(r"['\"]?train_runtime|TrainOutput\(")
 _MEGATRON = "number of nan iterations"
 
 
@@ -59,8 +62,10 @@ class Field(NamedTuple):
 class Plan(NamedTuple):
     """One shape of line. Spans are None where not given; `checks` are digits within names that must be as they were.
 
-    `in_epoch` says that the format counts within the epoch, `zero_based` that it counts epochs from 0, `bar` that it is
-    a progress bar, `from_one` that this format alone counts from 1 where the run's other logs count from 0.
+    `short` is the unit of a counter that is printed in thousands or millions (`step:12K`). `in_epoch` says that the
+    format counts within the epoch, `zero_based` that it counts epochs from 0, `bar` that it is a progress bar,
+    `from_one` that this format alone counts from 1 where the run's other logs count from 0, `held_out` that the line is
+    of data that is not trained on.
     """
 
     fields: tuple[Field, ...]
@@ -69,10 +74,12 @@ class Plan(NamedTuple):
     counter: Span | None = None
     total: Span | None = None
     rank: Span | None = None
+    short: str = ""
     in_epoch: bool = False
     zero_based: bool = False
     bar: bool = False
     from_one: bool = False
+    held_out: bool = False
 
 
 @lru_cache(maxsize=4096)
@@ -93,20 +100,28 @@ def _is_metric(name: str) -> bool:
 
 
 def plan_line(text: str) -> Plan | None:
-    """The plan of a line, or None where it logs neither a loss nor a gradient norm of the training."""
+    """The plan of a line, or None where it logs neither a loss nor a gradient norm."""
     if _RUN_SUMMARY.search(text):
         return None
-    found = list(tokens(text))
+    found = _after_their_step(text, list(tokens(text)))
     metrics = [token for token in found if token.unit in ("", "K", "k", "M", "B", "T") and _is_metric(token.name)]
     main = [token for token in metrics if says(token.name) in (Role.GRAD_NORM, Role.LOSS)]
+    held_out = False
     if not main and not (metrics and _MEGATRON in text):
-        return None
-    if _HELD_OUT.search(text[: metrics[0].start]):
-        return None
+        if not any(is_held_out_loss(token.name) for token in metrics):
+            return None
+        held_out = True
+    elif _HELD_OUT.search(text[: metrics[0].start]):
+        metrics = [token._replace(name=f"val/{token.name}", name_at=-1) for token in metrics]
+        held_out = True
     # A name with digits that is pieced together (name_at -1) never passes its check, so that such lines are read anew.
-    checks = tuple((t.name_at, t.name_at + len(t.name), t.name) for t in metrics if any(c.isdigit() for c in t.name))
+    checks = tuple((t.name_at, t.name_at + len(t.printed), t.printed) for t in metrics if _has_digit(t.name))
     fields = tuple(Field(t.name, says(t.name), t.start, t.end, t.unit) for t in metrics)
-    return _place(text, found, fields)._replace(checks=checks)
+    return _place(text, found, fields)._replace(checks=checks, held_out=held_out)
+
+
+def _has_digit(name: str) -> bool:
+    return any(character.isdigit() for character in name)
 
 
 def _place(text: str, found: Sequence[Token], fields: tuple[Field, ...]) -> Plan:
@@ -117,7 +132,7 @@ def _place(text: str, found: Sequence[Token], fields: tuple[Field, ...]) -> Plan
         epoch=_span(epoch),
         rank=_span(rank),
         bar=_BAR.search(text) is not None,
-        zero_based=bool(epoch and epoch.after_colon),
+        zero_based=bool(epoch and epoch.after_colon and epoch.total is None),
     )
     places = _places(text, found, next((f.start for f in fields if f.role is not Role.OTHER), len(text)))
     own = _own_counter(found)
@@ -127,7 +142,8 @@ def _place(text: str, found: Sequence[Token], fields: tuple[Field, ...]) -> Plan
         return plan._replace(
             counter=_span(own),
             total=own.total,
-            in_epoch=bool(epoch and epoch.bracketed and own.bracketed and _key(own.name) in _IN_EPOCH),
+            short=own.unit if own.is_short_count else "",
+            in_epoch=bool(epoch and (_key(own.name) in _OF_EPOCH or _is_boxed(epoch, own))),
             from_one=own.name == "Train Step" and own.total is not None and "Profiling [" in text,
         )
     if _STEPLESS.search(text) or not places:
@@ -139,6 +155,31 @@ def _place(text: str, found: Sequence[Token], fields: tuple[Field, ...]) -> Plan
     return plan._replace(counter=_span(place), total=place.total, in_epoch=inside)
 
 
+def _is_boxed(epoch: Token, counter: Token) -> bool:
+    """Whether the two stand as `Epoch [1/90], Step [100/500]`."""
+    return epoch.bracketed and counter.bracketed and _key(counter.name) in _IN_EPOCH
+
+
+def _after_their_step(text: str, found: list[Token]) -> list[Token]:
+    """The values of a line, where a metric's step stands between its name and its value: `Train loss 250 0.41`."""
+    for index, (first, second) in enumerate(itertools.pairwise(found)):
+        between = text[first.end : second.start]
+        if (
+            first.name
+            and first.is_count
+            and not first.unit
+            and first.total is None
+            and not second.name
+            and not second.is_count
+            and re.fullmatch(r"\s*:?\s+", between)
+            and (says(first.name) in (Role.GRAD_NORM, Role.LOSS) or is_held_out_loss(first.name))
+            and text[: first.start].endswith(f"{first.printed} ")
+        ):
+            value = second._replace(name=first.name, printed=first.printed, name_at=first.name_at)
+            return [*found[:index], first._replace(name="step", printed="step"), value, *found[index + 2 :]]
+    return found
+
+
 def _span(token: Token | None) -> Span | None:
     return None if token is None else (token.start, token.end)
 
@@ -147,9 +188,9 @@ def _own_counter(found: Sequence[Token]) -> Token | None:
     """The counter that the line names, a global one before others."""
     named: dict[str, Token] = {}
     for token in found:
-        if token.name and token.is_count:
+        if token.name and (token.is_count or token.is_short_count):
             named.setdefault(_key(token.name), token)
-    for key in _GLOBAL:
+    for key in (*_GLOBAL, *_OF_EPOCH):
         if key in named:
             return named[key]
     return next((token for key, token in named.items() if _COUNTERS.match(key)), None)
@@ -164,7 +205,8 @@ def _places(text: str, found: Sequence[Token], before: int) -> list[Token]:
         return [*train[:1], *places] if len(places) == 1 else places
     leading = ahead[0] if ahead else None
     if leading is not None and not leading.name and not text[: leading.start].strip(" [("):
-        return [leading]
+        # Two numbers ahead of everything are epoch and step.
+        return [token for token in ahead[:2] if not token.name and not text[leading.end : token.start].strip()]
     counted = [token for token in ahead if token.unit in ("it", "iter", "batch", "step")]
     # `logging_writer.py:48] [100] loss=2.3`: a number in brackets right before the first metric.
     boxed = [t for t in ahead[-1:] if t.bracketed and not t.name and text[t.end :].lstrip().startswith("]")]
