@@ -33,8 +33,14 @@ class Naming:
     priority: int = 0
     chosen: bool = False
 
+    @property
+    def is_beside_the_task(self) -> bool:
+        """Whether it is a regularizer of the loss, which stands for the whole only where there is nothing else."""
+        return self.role is Role.LOSS and self.priority >= _BESIDE_THE_TASK
+
 
 SKIPPED_NORM = "gradient norm of skipped updates"  # known from a trainer's warnings alone, so only where not finite
+_BESIDE_THE_TASK = 20  # from this priority on a loss is a regularizer
 PART_OF_LOSS = 2  # from this priority on a loss is a part of the whole
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _LOOSE = re.compile(r"[\s_\-()\[\]]+")  # what joins words; names differ in nothing else but case
@@ -170,4 +176,6 @@ def _loss_priority(quantity: str) -> int:
     """0 for the training loss itself, more for a loss that is only a part of it."""
     if quantity in patterns.THE_LOSS:
         return 0
-    return 1 if quantity in patterns.USUAL_LOSS else PART_OF_LOSS + quantity.count("_")
+    if quantity in patterns.USUAL_LOSS:
+        return 1
+    return PART_OF_LOSS + quantity.count("_") + (_BESIDE_THE_TASK if patterns.REGULARIZER.search(quantity) else 0)

@@ -68,6 +68,10 @@ LOSS = re.compile(
     r"(?:^|[_/.:])(?:\w*loss(?:es)?|nll|cross_?entropy|xent|elbo|mse|bce)(?=$|[_/.:])"
     r"|^(?:(?:train(?:ing)?|current|cur|avg|average|mean|total|batch)_?)?(?:cost|objective)$"
 )
+# Terms beside the task itself: they say least of how training goes.
+REGULARIZER = re.compile(
+    r"(?:^|_)(?:entropy|ent|kl|aux|auxiliary|reg|regularization|z|commit|commitment|balance|penalty)(?:_|$)"
+)
 LOSS_NOT = re.compile(
     r"loss_?(?:scale|scaler|scaling|weight|coef|lambda|fn|mask|ratio|time|std|var|spike|delta|per_token_count|count|filter|is_|has_|nonfinite|nan|inf|finite)"
     r"|(?:num|count|time|best|min|max|delta|lossless|lr_|gloss|floss)_?\w*loss|loss_z_?score|lossless|loss_?mult"

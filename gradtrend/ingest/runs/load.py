@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
-from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading import NO_NORM_FOUND, Reading, ReadOptions
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import join
@@ -17,6 +17,7 @@ from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
+from gradtrend.model.words import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ def _joined(
     joined = join(numbered, namings)
     notes = joined.notes + _without_steps(numbered)
     sources = tuple(_source(reading, run) for reading in numbered)
-    noticed = (note for reading in numbered for note in reading.notes)
+    has_norm = any(naming.role is Role.GRAD_NORM for naming in namings.values())
+    noticed = (n for reading in numbered for n in reading.notes if not (has_norm and n.kind == NO_NORM_FOUND))
     return RunLog(
         run=run.name,
         table=joined.table,

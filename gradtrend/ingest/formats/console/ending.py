@@ -65,16 +65,24 @@ def ending(path: Path) -> tuple[Note, ...]:
 
 def _stop(path: Path, stopped: re.Match[bytes], end: bytes) -> Note:
     """The note of a stop: what was said, the step that it names, and which terms of the loss are not finite."""
-    step = _STEP.search(stopped.group(), stopped.start("said") - stopped.start())
     terms = _TERM.findall(end, stopped.end())
     bad = [name.decode() for name, value in terms if value.lstrip(b"-").lower() in (b"nan", b"inf")]
     of_terms = f" ({', '.join(bad)} of {len(terms)} terms not finite)" if bad and len(bad) < len(terms) else ""
     return Note(
         "stopped-on-nan",
         f"{path.name} ends with: {_shown(stopped.group())}{of_terms}",
-        first_step=int(step[1]) if step is not None else None,
+        first_step=_step_named(stopped.group(), stopped.start("said") - stopped.start()),
         details="loss" if stopped["loss"] else "",
     )
+
+
+def _step_named(line: bytes, at: int) -> int | None:
+    """The step that a message at that place of a line names, behind it or before; none of an epoch's."""
+    if b"epoch" in line.lower():
+        return None
+    steps = [*_STEP.finditer(line)]
+    step = next((match for match in steps if match.start() >= at), steps[-1] if steps else None)
+    return int(step[1]) if step is not None else None
 
 
 def _shown(line: bytes) -> str:

@@ -10,7 +10,9 @@ from typing import BinaryIO
 
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name
 from gradtrend.ingest.formats.console.ending import ending
+from gradtrend.ingest.formats.console.found import what_was_found
 from gradtrend.ingest.formats.console.lines.line import LineReader, has_decimal_commas
+from gradtrend.ingest.formats.console.lines.plan import says
 from gradtrend.ingest.formats.console.megatron import MegatronLosses
 from gradtrend.ingest.formats.console.pieces import Pieces
 from gradtrend.ingest.formats.console.rows import ConsoleRows
@@ -23,6 +25,7 @@ from gradtrend.ingest.formats.console.tables import TableReader
 from gradtrend.ingest.formats.console.warnings import Warnings
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.model.runlog import Skipped
+from gradtrend.model.words import Role
 
 # A console log is known by its name where training has not begun within the first bytes; a text by its content alone.
 _LOG_NAME = re.compile(
@@ -101,4 +104,6 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
     series, notes, lost = series_of_rows(rows if rows.seen else held_out)
     skipped += pieces.fragments(lost, reader)
     notes = (*notes, *warnings.notes(series), *(missing_steps(series) if rows.stride == 1 else ()))
+    if not any(says(name) is Role.GRAD_NORM for name in series):
+        notes = (*notes, *what_was_found(path, scanner.head, scanner.head_is_all))
     return Reading("console", path, series, digits=rows.kept_digits(), notes=notes).with_skipped(skipped)

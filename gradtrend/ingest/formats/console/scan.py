@@ -32,16 +32,18 @@ class LineScanner:
         self._stream = stream
         self._skipped = skipped
         self.head = b""
+        self.head_is_all = True
         self._words: tuple[bytes, ...] = _WORDS
         self._flat = b""
         self._begin = self._end = 0
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         for number, chunk in whole_lines(self._stream, self._skipped):
-            if number == 1:
-                self.head = chunk[:_HEAD]
-                lower = self.head.lower()
-                self._words = (*_WORDS, *(word for word in _RARE_WORDS if word in lower))
+            if not self.head:
+                first = chunk[:_HEAD].lower()
+                self._words = (*_WORDS, *(word for word in _RARE_WORDS if word in first))
+            self.head_is_all = len(self.head) + len(chunk) <= _HEAD
+            self.head += chunk[: _HEAD - len(self.head)]
             yield from self._chunk(number, chunk)
 
     def lines_before(self) -> list[bytes]:

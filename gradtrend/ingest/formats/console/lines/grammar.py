@@ -77,7 +77,7 @@ def tokens(line: str) -> Iterator[Token]:
         label = line[end : match.start()]
         position = match.end()
         name, explicit = name_before(groups.read(label))
-        if match["word"] and not name and not explicit:
+        if match["word"] and not name and not explicit and label.strip():
             continue  # `number of nan iterations: 0`: the word belongs to the label of the next value
         total = _TOTAL.match(line, position) if match["unit"] is None else None
         at = label.rfind(name) + end if name and name in label else -1

@@ -34,9 +34,9 @@ def whole_counts(counter: Ints, rounding: npt.NDArray[np.intc]) -> Ints:
 def _distance(counter: Ints, rounded: npt.NDArray[np.bool_]) -> int | None:
     """How many steps lie between two rows."""
     exact = counter[~rounded & (counter != UNKNOWN)]
-    steps = exact if len(exact) > 2 else counter[counter != UNKNOWN]
+    steps = exact if len(exact) > 1 else counter[counter != UNKNOWN]
     if len(steps) < 2:
         return None
     apart = np.diff(steps)
-    usual = float(np.median(apart[apart > 0])) if len(exact) > 2 else float(steps[-1] - steps[0]) / (len(steps) - 1)
+    usual = float(np.median(apart)) if len(exact) > 1 else float(steps[-1] - steps[0]) / (len(steps) - 1)
     return round(usual) if usual >= 1 else None

@@ -41,7 +41,7 @@ class BarSteps:
 
     def watch(self, number: int, logged: ConsoleLine, raw: bytes, scanner: LineScanner) -> None:
         """Look at the line of that number, which `scanner` has just given."""
-        if logged.counter != UNKNOWN or logged.epoch != UNKNOWN or len(self._seen) >= _MOST_ROWS:
+        if logged.counter != UNKNOWN or len(self._seen) >= _MOST_ROWS:
             return
         before = _last_bar((raw, *_up_to_a_row(scanner.lines_before())))
         behind = _last_bar(tuple(_up_to_a_row(scanner.lines_behind()))[::-1])
@@ -82,7 +82,7 @@ def _steps(bars: Sequence[tuple[int, int] | None]) -> list[int]:
     total = totals.most_common(1)[0][0]
     known = [index for index, bar in enumerate(bars) if bar is not None and bar[1] == total]
     steps = [bars[index][0] for index in known]  # type: ignore[index]
-    if len(bars) - len(known) > max(1, _FEW_MISSING * len(bars)) or len(known) < min(2, len(bars)):
+    if len(bars) - len(known) > _FEW_MISSING * len(bars):
         return []
     if any(later <= earlier for earlier, later in itertools.pairwise(steps)):
         return []

@@ -13,6 +13,8 @@ _HEAD = re.compile(
     r"(?:steps?|iterations?|iters?|timesteps|total_timesteps|num_timesteps|global_step|updates?|epochs?)\b[\s:=#|│┃\[]*(\d[\d,]*)",
     re.IGNORECASE,
 )
+# Coqui: `--> STEP: 24/377 -- GLOBAL_STEP: 370024`
+_GLOBAL = re.compile(r"\bglobal[_ ]step\W{1,3}(\d[\d,]*)", re.IGNORECASE)
 # OLMo: `... INFO [step=100/1000,epoch=0]`, Composer: `[batch=100/1000]:`
 _TAIL = re.compile(r"\[(?:global_)?(?:step|batch)[=: ]\s*(\d+)(?:/\d+)?(?:,[^\]]*)?\]:?\s*$", re.IGNORECASE)
 
@@ -65,7 +67,7 @@ class BlockSteps:
 def _head(scanner: LineScanner) -> int:
     for raw in scanner.lines_before():
         text = clean(raw)
-        match = _HEAD.match(text) or _TAIL.search(text)
+        match = _GLOBAL.search(text) or _HEAD.match(text) or _TAIL.search(text)
         if match is not None:
             return int(match[1].replace(",", ""))
     return UNKNOWN
