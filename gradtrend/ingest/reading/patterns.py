@@ -65,7 +65,7 @@ PARTS = re.compile(
 # `ema` stands for averaged weights, which are evaluated and not trained; `dev` is sure only as a whole word of a name.
 HELD_OUT = re.compile(rf"{_EDGE}(?:{'|'.join((*HELD_OUT_WORDS, 'dev', 'holdout', 'ema'))}){_END}")
 LOSS = re.compile(
-    r"(?:^|[_/.:])(?:\w*loss(?:es)?|nll|cross_?entropy|xent|elbo|mse|bce)(?=$|[_/.:])"
+    r"(?:^|[_/.:])(?:\w*loss(?:es)?|loss(?:v|pi|q\d?)|nll|cross_?entropy|xent|elbo|mse|bce)(?=$|[_/.:])"
     r"|^(?:(?:train(?:ing)?|current|cur|avg|average|mean|total|batch)_?)?(?:cost|objective)$"
 )
 # Terms beside the task itself: they say least of how training goes.

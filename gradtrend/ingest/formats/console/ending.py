@@ -39,6 +39,8 @@ _STOPPED = re.compile(
 _STEP = re.compile(rb"\b(?:global[ _]?step|iteration|iter|step|update)s?\s*[=:#]?\s*(\d{1,15})\b", re.IGNORECASE)
 # A term of the loss and its value, as detectron2 prints them behind its error.
 _TERM = re.compile(rb"'(\w*loss\w*)': (?:tensor\()?(-?nan|-?inf|-?\d[\d.e+-]*)", re.IGNORECASE)
+# The trainer leaves the batch out and goes on.
+_GOES_ON = re.compile(rb"\bskip|\bignor|\bretr(?:y|ies)|(?<!cannot )\bcontinu(?:e|ing)\b", re.IGNORECASE)
 # A line that logs: training went on after what stands before it.
 _LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d", re.IGNORECASE)
 _TRACEBACK = re.compile(rb"Traceback \(most recent call last\):")
@@ -53,7 +55,8 @@ def ending(path: Path) -> tuple[Note, ...]:
             return ()
         file.seek(max(0, path.stat().st_size - _END_BYTES))
         end = file.read(_END_BYTES)
-    stopped = next((m for m in reversed(list(_STOPPED.finditer(end))) if not _LOGGED.search(end, m.end())), None)
+    said = [match for match in _STOPPED.finditer(end) if not _GOES_ON.search(match.group())]
+    stopped = next((m for m in reversed(said) if not _LOGGED.search(end, m.end())), None)
     if stopped is not None:
         return (_stop(path, stopped, end),)
     if _TRACEBACK.search(end) is None:

@@ -24,6 +24,7 @@ from gradtrend.ingest.formats.console.steps.gaps import missing_steps
 from gradtrend.ingest.formats.console.tables import TableReader
 from gradtrend.ingest.formats.console.warnings import Warnings
 from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading.counters import UNKNOWN
 from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
 
@@ -83,22 +84,31 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
     for number, raw in scanner:
         if table.is_open and table.take(number, raw, rows):
             continue
-        reader.decimal_comma |= not rows.seen and has_decimal_commas(scanner.head)
+        if bars.waits:
+            bars.close(scanner.between()[0])
+        if not rows.seen:
+            reader.decimal_comma = has_decimal_commas(scanner.head)
         logged = reader.read(raw)
-        if logged is not None and logged.plan.held_out:
-            if not rows.seen:
-                held_out.add(number, logged)
-        elif logged is None:
+        if logged is None:
             if not warnings.take(number, raw, rows):
                 table.open_at(raw)
+        elif logged.plan.held_out:
+            if not rows.seen:
+                held_out.add(number, logged)
         else:
-            logged = warnings.unmask(blocks.place(logged, raw, scanner))
-            bars.watch(number, logged, raw, scanner)
+            if logged.plan.bar and b"kipp" in raw:  # a warning behind a bar that was not yet at its end
+                warnings.take(number, raw, rows)
+            logged = blocks.place(logged, raw, scanner)
+            if warnings.zero_pending:
+                logged = warnings.unmask(logged)
+            if logged.counter == UNKNOWN:
+                bars.watch(number, raw, scanner)
             megatron.watch(number, raw, logged)
             rows.add(number, logged)
-            pieces.watch(number, logged, scanner.ends_within_a_line)
+            if logged.counter == UNKNOWN or scanner.ends_within_a_line:
+                pieces.watch(number, logged, scanner.ends_within_a_line)
         scanner.every_line = table.is_open
-    bars.fill(rows)
+    bars.fill(rows, scanner)
     megatron.fill(rows)
     skipped += pieces.cut(rows, reader)
     series, notes, lost = series_of_rows(rows if rows.seen else held_out)

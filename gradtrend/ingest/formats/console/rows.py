@@ -86,8 +86,10 @@ class ConsoleRows:
         if len(self.line) >= _MOST_LINES:
             self._halve()
         self.line.append(number)
-        for counts, count in zip((self.epoch, self.counter, self.total), places, strict=True):
-            counts.append(count if abs(count) < INT64_LIMIT else UNKNOWN)
+        epoch, counter, total = places
+        self.epoch.append(epoch if abs(epoch) < INT64_LIMIT else UNKNOWN)
+        self.counter.append(counter if abs(counter) < INT64_LIMIT else UNKNOWN)
+        self.total.append(total if abs(total) < INT64_LIMIT else UNKNOWN)
         self.rank.append(rank)
         self.rounding.append(rounding)
         self.bar.append(bar)

@@ -13,11 +13,11 @@ from gradtrend.model.runlog import Skipped
 _WORDS = (b"loss", b"norm", b"grad")
 # What some programs print instead. Looking for more words takes longer, so only those count that the log's first lines
 # have: Marian and Paddle call the loss a cost, OpenNMT prints |GParam|, WeSep, YOLACT and fastai name nothing at all.
-_RARE_WORDS = (b"cost", b"gparam", b"xent", b"nll", b"train|", b" || ", b"% [", b"verlust", "损失".encode())
+_RARE_WORDS = (b"cost", b"gparam", b"xent", b"nll", b"entropy", b"train|", b" || ", b"% [", b"verlust", "损失".encode())
 _HEAD = 256 * 1024  # bytes of the log's beginning that are looked at for what it is like
 _NEVER = 1 << 62
 _LOOK_BACK = 4096  # bytes; a block of `name | value` rows with its step at the head is shorter
-_LOOK_AHEAD = 1024  # a bar that is drawn again comes at once
+_BETWEEN = 2048  # bytes; of what lies between two lines of interest
 
 
 class LineScanner:
@@ -35,7 +35,7 @@ class LineScanner:
         self.head_is_all = True
         self._words: tuple[bytes, ...] = _WORDS
         self._flat = b""
-        self._begin = self._end = 0
+        self._before = self._begin = self._end = 0
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         for number, chunk in whole_lines(self._stream, self._skipped):
@@ -50,9 +50,14 @@ class LineScanner:
         """A few lines ahead of the one just yielded, the nearest first."""
         return self._flat[max(0, self._begin - _LOOK_BACK) : self._begin].split(b"\n")[::-1]
 
-    def lines_behind(self) -> list[bytes]:
-        """A few lines behind the one just yielded, the nearest first."""
-        return self._flat[self._end + 1 : self._end + 1 + _LOOK_AHEAD].split(b"\n")
+    def between(self) -> tuple[bytes, bytes]:
+        """What lies between the line just yielded and the one before it: the first bytes and the last."""
+        before, begin = self._before, self._begin
+        return self._flat[before : min(begin, before + _BETWEEN)], self._flat[max(before, begin - _BETWEEN) : begin]
+
+    def behind(self) -> bytes:
+        """The first bytes behind the line just yielded."""
+        return self._flat[self._end : self._end + _BETWEEN]
 
     def _chunk(self, number: int, chunk: bytes) -> Iterator[tuple[int, bytes]]:
         lower = chunk.lower()
@@ -71,6 +76,7 @@ class LineScanner:
             number += chunk.count(b"\n", counted, begin)
             counted = begin
             if end > begin:
+                self._before = self._end if self._flat is flat else 0
                 self._flat, self._begin, self._end = flat, begin, end
                 self.ends_within_a_line = end == len(flat)
                 yield number, flat[begin:end]
@@ -78,12 +84,6 @@ class LineScanner:
             hits = [
                 hit if hit >= start else _find(lower, word, start) for hit, word in zip(hits, self._words, strict=True)
             ]
-
-
-def names_a_metric(line: bytes) -> bool:
-    """Whether a line has one of the words for which lines are looked at."""
-    lower = line.lower()
-    return any(word in lower for word in _WORDS)
 
 
 def _find(text: bytes, word: bytes, start: int) -> int:

@@ -29,8 +29,9 @@ _NORM_NOT_FINITE = re.compile(
 )
 # apex, DeepSpeed, fairseq, Megatron, ColossalAI, Lightning and loops of one's own.
 _SKIPPED = re.compile(
-    r"gradient overflow|overflow!|overflow detected|(?:overflow|non-?finite|nan|inf)\b.{0,60}?\bskip(?:ping|ped)?\b"
-    r"|\bskip(?:ping|ped)\b.{0,40}?\b(?:overflow|non-?finite|nan|inf)\b"
+    r"gradient overflow|overflow!|overflow detected"
+    r"|\b(?:overflow|(?:non-?|not )finite|nan|inf)\b.{0,60}?\bskip(?:ping|ped)?\b"
+    r"|\bskip(?:ping|ped)\b.{0,80}?\b(?:overflow|(?:non-?|not )finite|nan|inf)\b"
     r"|found (?:nan|inf)s? (?:or (?:nan|inf)s? )?in (?:the )?grad",
     re.IGNORECASE,
 )
@@ -91,8 +92,6 @@ class Warnings:
 
     def unmask(self, logged: ConsoleLine) -> ConsoleLine:
         """The line with NaN for a loss of 0 that the warning before it speaks of."""
-        if not self.zero_pending:
-            return logged
         self.zero_pending = False
         fields = logged.plan.fields
         text = logged.text

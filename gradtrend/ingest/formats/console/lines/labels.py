@@ -22,11 +22,13 @@ _SEPARATOR = re.compile(r"['\"`*]*\s*(?:=>|->|→|:=|==|:|=|\|)\s*$")
 _DELIMITER = re.compile(r"[,;|│┃{}\[\]<>\"'`\t!?]|\s{2,}|\s[-–•·]+\s|:\s|=\s|\)(?=\s)|\.\s")
 _EDGE = re.compile(r"^[^\w|]+|[^\w|\])]+$")
 _GROUP = re.compile(r"\s*\(([^()]*)\)$")
-_LEVEL = re.compile(r"^(?:\S*(?:INFO|WARN(?:ING)?|DEBUG|ERROR|NOTICE)(?:\]?:?\s+|:[\w.]+:)|train_inner\s+)")
+_LEVEL = re.compile(r"^(?:\S*(?:INFO|WARN(?:ING)?|DEBUG|ERROR|NOTICE)(?:\]?:?\s+|:[\w.-]+:)|train_inner\s+)")
 # A norm in bars: `|Param|: 879.7, |GParam|: 22.0`.
 _IN_BARS = re.compile(r"\|(\w+)\|$")
 # A loss ahead of its parts: `loss: total: 80.5, xy: 3.4`.
 _HEADING = re.compile(r"\b(loss(?:es)?)\s*:\s+([A-Za-z_]\w*)$", re.IGNORECASE)
+# `I0912 11:42:51.97 1397 model_lib_v2.py:652] `
+_ABSL = re.compile(r"^[IWE]\d{4} [^\]]{1,80}:\d+\] ")
 # A layer ahead of what was measured of it: `encoder.0.weight: grad_norm=0.5`.
 _OF_LAYER = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+)\s*:\s+$")
 _PROSE = re.compile(
@@ -39,11 +41,12 @@ _PROSE = re.compile(
 _NAMING = re.compile(
     rf"(?:{'|'.join(HELD_OUT_WORDS)}"
     r"|actor|aux|average|avg|batch|ce|clip|cost|critic|current|disc|discriminator|encoder|ep|epoch|gen|generator"
-    r"|global|grads?|gradients?|gradnorm|gnorm|it|iter|iterations?|l1|l2|learning|lm|loss|losses|lr|mean|mlm|moe|mtp|nll"
+    r"|global|grads?|gradients?|gradnorm|gnorm|gn|it|iter|iterations?|l1|l2|learning|lm|loss|losses|lr|mean|mlm|moe|mtp|nll"
     r"|norm|num|opt|optimizer|params?|policy|rate|running|scale|smooth|steps?|total|train|training|up|updates?|value|weight)$"
 )
 # `loss (dev)`: in brackets behind a metric `dev` is no device and no developer.
 _HELD_OUT = re.compile(rf"\b(?:{'|'.join((*HELD_OUT_WORDS, 'dev'))})\b", re.IGNORECASE)
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _LONGEST_NAME = 6  # words; longer keys before a colon are sentences
 
 
@@ -56,6 +59,11 @@ def name_before(label: str) -> tuple[str, bool]:
     if separator is not None:
         return _tied(text[: separator.start()]), True
     return _loose(text), False
+
+
+def without_level(text: str) -> str:
+    """A line without what logging prints ahead of its message: time, file and level."""
+    return _LEVEL.sub("", _ABSL.sub("", text))
 
 
 def _tied(text: str) -> str:
@@ -100,7 +108,7 @@ def _loose(text: str) -> str:
 
 
 def _is_naming(word: str) -> bool:
-    parts = [part for part in re.split(r"[_/.\-]+", word.lower()) if part]
+    parts = [part for part in re.split(r"[_/.\-]+", _HUMP.sub("_", word).lower()) if part]
     if len(parts) > 1:  # an identifier such as loss_cls: one naming part is enough
         return any(_NAMING.match(part) for part in parts)
     return bool(parts) and _NAMING.match(parts[0]) is not None

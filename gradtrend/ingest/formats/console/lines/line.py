@@ -13,16 +13,17 @@ from gradtrend.ingest.reading.counters import UNKNOWN
 _ANSI = re.compile(
     r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\^\[\[[0-9;]*m|\[(?:\d{1,3};)*\d{0,3}m"
 )
-# What Keras prints right behind its bar: `loss: 1.37Batch 8: Invalid loss, terminating training`.
-_TERMINATED = re.compile(r"Batch \d+: Invalid loss.*$")
-_RANK = re.compile(
+# What Keras prints right behind its bar: `loss: 1.37Batch 8: Invalid loss, terminating training`, `loss: 1.3Epoch 1/9`.
+_BEHIND_A_BAR = re.compile(r"(?<=[\w.])(?:Batch \d+: Invalid loss.*|Epoch \d+/\d+)$")
+_RANK_AHEAD = re.compile(
     r"^\[[A-Za-z][\w.-]*:(\d+)/\d+\]"
     r"|^\W{0,2}(?:\[?(?:default|(?:local_|global_)?rank|gpu|worker)[\s:=_-]?(\d+)\]?[:\s]*"
-    r"|\[\d+,(\d+)\]<std(?:out|err)>:?|\(\w[\w.]* pid=(\d+)[^)]*\))|[\[( ]rank[\s:=_-]{0,2}(\d+)[\])]",
+    r"|\[\d+,(\d+)\]<std(?:out|err)>:?|\(\w[\w.]* pid=(\d+)[^)]*\))",
     re.IGNORECASE,
 )
+_RANK_WITHIN = re.compile(r"[\[( ]rank[\s:=_-]{0,2}(\d+)[\])]", re.IGNORECASE)
 _RANK_DIGITS = 9  # no job has more ranks
-_RANK_WITHIN = 200  # characters; a rank stands at the head of a line
+_RANK_UNTIL = 200  # characters; a rank stands at the head of a line
 _SHAPE = str.maketrans("123456789", "000000000")
 _COMMA_OF_NUMBER = re.compile(r"(?<=\d),(?=\d)")
 _METRIC_IS = r"(?:loss|norm|lr|rate|verlust|perte)['\"]?\s*[:=]\s*[-+]?"
@@ -98,10 +99,11 @@ class LineReader:
             return None
         if plan.rank is not None:
             rank = _count(text, plan.rank)
-        counter, rounding = _count(text, plan.counter), 1
+        epoch, total = _count(text, plan.epoch), _count(text, plan.total)
         if plan.short and plan.counter is not None:
             counter, rounding = _short_count(text[slice(*plan.counter)], plan.short)
-        return ConsoleLine(text, plan, _count(text, plan.epoch), counter, _count(text, plan.total), rank, rounding)
+            return ConsoleLine(text, plan, epoch, counter, total, rank, rounding)
+        return ConsoleLine(text, plan, epoch, _count(text, plan.counter), total, rank)
 
 
 def _short_count(printed: str, unit: str) -> tuple[int, int]:
@@ -142,14 +144,16 @@ def clean(raw: bytes) -> str:
     text = raw.decode("utf-8", errors="replace")
     if "\x1b" in text or "^[" in text or "[0m" in text:
         text = _ANSI.sub("", text)
-    if "Invalid loss" in text:
-        text = _TERMINATED.sub("", text)
+    if "] - " in text:
+        text = _BEHIND_A_BAR.sub("", text)
     return text.strip(' \t\x00"')
 
 
 def take_rank(text: str) -> tuple[int, str]:
     """The rank that printed a line (UNKNOWN where it does not say) and the line without it."""
-    match = _RANK.search(text, 0, _RANK_WITHIN)
+    match = _RANK_AHEAD.match(text)
+    if match is None and ("rank" in text or "RANK" in text or "Rank" in text):
+        match = _RANK_WITHIN.search(text, 0, _RANK_UNTIL)
     if match is None:
         return UNKNOWN, text
     rank = int(next(group for group in match.groups() if group is not None)[:_RANK_DIGITS])

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gradtrend.ingest.formats.console.lines.grammar import Token, tokens
+from gradtrend.ingest.formats.console.lines.labels import without_level
 from gradtrend.ingest.reading.names import is_held_out_loss, name_metric
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.reading.rows import NOT_METRICS
@@ -26,7 +27,7 @@ _GLOBAL = (
     "num_timesteps", "current_steps",
 )  # fmt: skip
 _COUNTERS = re.compile(
-    r"(?:(?:optimizer_|opt_|current_|completed_|_)?steps?|(?:learning_)?iterations?|iters?|itr?|up(?:date)?s?|(?:mini)?batch(?:es)?"
+    r"(?:(?:optimizer_|opt_|current_|completed_|learner_|env_|policy_|agent_|_)?steps?|(?:learning_)?iterations?|iters?|itr?|up(?:date)?s?|(?:mini)?batch(?:es)?"
     r"|n_?iter|timesteps?|i)$"
 )
 _IN_EPOCH = frozenset({"step", "iter", "batch", "iteration"})  # of `Epoch [1/90], Step [100/500]`
@@ -111,7 +112,7 @@ def plan_line(text: str) -> Plan | None:
         if not any(is_held_out_loss(token.name) for token in metrics):
             return None
         held_out = True
-    elif _HELD_OUT.search(text[: metrics[0].start]):
+    elif _HELD_OUT.search(without_level(text[: metrics[0].start])):
         metrics = [token._replace(name=f"val/{token.name}", name_at=-1) for token in metrics]
         held_out = True
     # A name with digits that is pieced together (name_at -1) never passes its check, so that such lines are read anew.
@@ -196,10 +197,23 @@ def _own_counter(found: Sequence[Token]) -> Token | None:
     return next((token for key, token in named.items() if _COUNTERS.match(key)), None)
 
 
+def _epoch_before(text: str, found: Sequence[Token], place: Token) -> Token | None:
+    """The number that stands with a place in one bracket, `[3: 20/500]`."""
+    before = [
+        t for t in found if t.end <= place.start and t.bracketed and not t.name and t.total is None and t.is_count
+    ]
+    return before[-1] if before and re.fullmatch(r"\s*:\s+", text[before[-1].end : place.start]) else None
+
+
 def _places(text: str, found: Sequence[Token], before: int) -> list[Token]:
     """The nameless counters ahead of the metrics: `[3][20/500]`, `692/9500`, `[  12]`, a progress bar's `5/60 [`."""
     ahead = [t for t in found if t.is_count and t.start < before]
     places = [t for t in ahead if t.total is not None and _key(t.name) not in _EPOCHS]
+    if not places and _BAR.search(text):
+        # A bar behind the metrics: `Loss: 2.3:  10%|█ | 12/100 [`
+        places = [t for t in found if t.total is not None and text[t.total[1] :].startswith(" [")]
+    if len(places) == 1 and (epoch := _epoch_before(text, found, places[0])) is not None:
+        return [epoch, *places]
     if places:
         train = [t for t in ahead if t.start < places[0].start and t.name.lower() in {"train", "training"}]
         return [*train[:1], *places] if len(places) == 1 else places

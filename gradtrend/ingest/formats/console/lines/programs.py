@@ -15,11 +15,14 @@ _N = r"[-+]?(?:nan|inf|\d+\.?\d*(?:e[-+]?\d+)?)"
 
 
 class _Program(NamedTuple):
-    """A word without which no line is of the program, its rows, and the names of their metrics."""
+    """A word without which no line is of the program, its rows, the names of their metrics, and whether its step begins
+    again with each epoch.
+    """
 
     word: str
     row: re.Pattern[str]
     names: tuple[tuple[str, str], ...]
+    in_epoch: bool = False
 
 
 _PROGRAMS = (
@@ -45,6 +48,19 @@ _PROGRAMS = (
         ),
         (("total", "loss"),),
     ),
+    # Darknet: the loss of the batch, then its average, each ahead of its name
+    _Program(
+        " avg loss,",
+        re.compile(rf"^\s*(?P<step>\d+): (?P<loss>{_N}), (?P<average>{_N}) avg loss, (?P<lr>{_N}) rate", re.IGNORECASE),
+        (("loss", "loss"), ("average", "avg loss"), ("lr", "lr")),
+    ),
+    # MindSpore's LossMonitor
+    _Program(
+        ", loss is ",
+        re.compile(rf"^epoch: (?P<epoch>\d+) step: (?P<step>\d+), loss is (?P<loss>{_N})", re.IGNORECASE),
+        (("loss", "loss"),),
+        in_epoch=True,
+    ),
     # fastai 0.7: the bar of an epoch, with the smoothed loss behind its times
     _Program(
         "% [",
@@ -65,5 +81,5 @@ def program_line(text: str) -> Plan | None:
         groups = match.re.groupindex
         fields = tuple(Field(name, says(name), *match.span(group), "") for group, name in program.names)
         epoch, step = (match.span(group) if group in groups else None for group in ("epoch", "step"))
-        return Plan(fields, epoch=epoch, counter=step)
+        return Plan(fields, epoch=epoch, counter=step, in_epoch=program.in_epoch)
     return None

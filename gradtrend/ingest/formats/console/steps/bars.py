@@ -10,27 +10,27 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from gradtrend.ingest.formats.console.lines.line import ConsoleLine
 from gradtrend.ingest.formats.console.rows import ConsoleRows
-from gradtrend.ingest.formats.console.scan import LineScanner, names_a_metric
-from gradtrend.ingest.reading.counters import UNKNOWN
+from gradtrend.ingest.formats.console.scan import LineScanner
 
 _BAR = re.compile(rb"(\d{1,12})/(\d{1,12}) \[[\d:?]")
 _FEW_MISSING = 0.1  # share of rows without a bar: those at the end of a block that was read, or beside another bar
 _MOST_ROWS = 200_000  # a log with more rows than that under bars names its steps elsewhere
+
+_Bar = tuple[int, int]
 
 
 class _Seen(NamedTuple):
     """The bars before and behind one row, as (count, total); None for none."""
 
     line: int
-    before: tuple[int, int] | None
-    behind: tuple[int, int] | None
+    before: _Bar | None
+    behind: _Bar | None = None
 
 
 class BarSteps:
@@ -38,17 +38,18 @@ class BarSteps:
 
     def __init__(self) -> None:
         self._seen: list[_Seen] = []
+        self.waits = False  # for the bar behind the last row
 
-    def watch(self, number: int, logged: ConsoleLine, raw: bytes, scanner: LineScanner) -> None:
-        """Look at the line of that number, which `scanner` has just given."""
-        if logged.counter != UNKNOWN or len(self._seen) >= _MOST_ROWS:
-            return
-        before = _last_bar((raw, *_up_to_a_row(scanner.lines_before())))
-        behind = _last_bar(tuple(_up_to_a_row(scanner.lines_behind()))[::-1])
-        self._seen.append(_Seen(number, before, behind))
+    def watch(self, number: int, raw: bytes, scanner: LineScanner) -> None:
+        """Look at the line of that number, which `scanner` has just given and which has no step."""
+        if len(self._seen) < _MOST_ROWS:
+            self._seen.append(_Seen(number, _bar(raw, -1) or _bar(scanner.between()[1], -1)))
+            self.waits = True
 
-    def fill(self, rows: ConsoleRows) -> None:
+    def fill(self, rows: ConsoleRows, scanner: LineScanner) -> None:
         """Give the rows their steps, where what the bars say goes on as steps do."""
+        if self.waits:
+            self.close(scanner.behind())
         if not any(seen.before or seen.behind for seen in self._seen):
             return
         found = [[one.before for one in self._seen], [one.behind for one in self._seen]]
@@ -56,25 +57,19 @@ class BarSteps:
         if steps:
             rows.place({one.line: step for one, step in zip(self._seen, steps, strict=True)})
 
-
-def _up_to_a_row(lines: Iterable[bytes]) -> Iterable[bytes]:
-    """The lines up to the next one that logs something."""
-    for line in lines:
-        if names_a_metric(line):
-            return
-        yield line
+    def close(self, text: bytes) -> None:
+        """Note the bar that comes first in the text behind the last row."""
+        self._seen[-1] = self._seen[-1]._replace(behind=_bar(text, 0))
+        self.waits = False
 
 
-def _last_bar(lines: Sequence[bytes]) -> tuple[int, int] | None:
-    """Count and total of the bar on the first of the lines that has one."""
-    for line in lines:
-        bars = _BAR.findall(line)
-        if bars:
-            return int(bars[-1][0]), int(bars[-1][1])
-    return None
+def _bar(text: bytes, which: int) -> _Bar | None:
+    """Count and total of the first bar (0) or the last (-1) of a text."""
+    bars = _BAR.findall(text)
+    return (int(bars[which][0]), int(bars[which][1])) if bars else None
 
 
-def _steps(bars: Sequence[tuple[int, int] | None]) -> list[int]:
+def _steps(bars: Sequence[_Bar | None]) -> list[int]:
     """A step for each row, or nothing where they do not rise throughout under one total."""
     totals = Counter(bar[1] for bar in bars if bar is not None)
     if not totals:

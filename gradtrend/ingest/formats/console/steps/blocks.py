@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gradtrend.ingest.formats.console.lines.labels import without_level
 from gradtrend.ingest.formats.console.lines.line import ConsoleLine, clean
 from gradtrend.ingest.formats.console.scan import LineScanner
 from gradtrend.ingest.reading.counters import UNKNOWN
@@ -23,7 +24,7 @@ class BlockSteps:
     """Gives the lines of a record the step that its first line names."""
 
     def __init__(self) -> None:
-        self._last: dict[str, int] = {}
+        self._last: dict[str, tuple[int, str]] = {}
         self._refused: set[str] = set()
         self._owner: ConsoleLine | None = None  # the last line with a counter of its own
         self._owned: set[str] = set()  # what such lines log
@@ -35,7 +36,7 @@ class BlockSteps:
             self._owner = logged
             self._owned.update(field.name for field in plan.fields)
             return logged
-        if plan.epoch is not None or not plan.fields or "{" in logged.text:
+        if plan.epoch is not None or not plan.fields or "}" in logged.text.partition("{")[2]:
             return logged
         if self._owner is not None:
             return self._below(self._owner, logged, raw)
@@ -53,20 +54,22 @@ class BlockSteps:
 
         A head that stands over more than one line of the same metric is no record's (`Epoch 3` over a hundred lines).
         """
-        name = logged.plan.fields[0].name
+        first = logged.plan.fields[0]
+        name, printed = first.name, logged.text[first.start : first.end]
         step = UNKNOWN if name in self._refused else _head(scanner)
         if step == UNKNOWN:
             return logged
-        if self._last.get(name) == step:
+        last, value = self._last.get(name, (UNKNOWN, ""))
+        if last == step and value != printed:  # equal values are a line that two loggers print
             self._refused.add(name)
             return logged
-        self._last[name] = step
+        self._last[name] = (step, printed)
         return logged._replace(counter=step)
 
 
 def _head(scanner: LineScanner) -> int:
     for raw in scanner.lines_before():
-        text = clean(raw)
+        text = without_level(clean(raw))
         match = _GLOBAL.search(text) or _HEAD.match(text) or _TAIL.search(text)
         if match is not None:
             return int(match[1].replace(",", ""))
