@@ -17,6 +17,8 @@ from gradtrend.model.words import Cause, Order
 _STAYS_SHARE = 0.9
 # So many non-finite points at the very end can still be skipped updates of a loss scaler that the log's end cut off.
 _SCALER_SKIPS = 2
+# As many non-finite values that came back make a habit (GT205), which the end of a log may cut anywhere.
+_OFTEN = 3
 # Half as much again as its lowest value: what GT303 calls a loss that climbs away.
 _CLIMBED = 1.5
 # A trainer that skips every second update still trains; one that skips more has lost the run.
@@ -178,11 +180,18 @@ def _came_back(series: Series) -> int:
     return int((~series.finite[: finite[-1]]).sum()) if len(finite) else 0
 
 
+def _comes_and_goes(series: Series) -> bool:
+    """Whether so many non-finite values came back before that one or two at the end say nothing: the log ends there."""
+    return _came_back(series) >= _OFTEN
+
+
 def _lasting(norm: Series, loss: Series | None, scaled: bool) -> Collapse | None:
     """The collapse of a norm, unless it may be a loss scaler's skipped updates at the very end of the log."""
     collapse = find_collapse(norm)
     if collapse is None or collapse.points > _SCALER_SKIPS or collapse.index == 0:
         return collapse
+    if _comes_and_goes(norm):
+        return None
     skipped_before = not norm.finite[: collapse.index].all()
     if not scaled and not skipped_before:
         return collapse
@@ -197,6 +206,8 @@ def _lost(loss: Series, norms: Sequence[Series]) -> Collapse | None:
     may be empty there, has no norm) and where the loss had not climbed before: then it diverged, which is sure.
     """
     collapse = find_collapse(loss)
+    if collapse is not None and collapse.points <= _SCALER_SKIPS and _comes_and_goes(loss):
+        return None
     if collapse is None or collapse.points > 1 or not norms:
         return collapse
     values = loss.finite_values
