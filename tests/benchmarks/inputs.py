@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gradtrend.ingest.formats.tensorboard.records import masked_crc
+from gradtrend.ingest.formats.tensorboard.checksums import masked_crc
 
 SEED = 20
 START = 1_760_000_000.0  # seconds since the epoch

@@ -21,7 +21,7 @@ from tensorboard.util import tensor_util
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.tensorboard import reader as tensorboard
-from gradtrend.ingest.formats.tensorboard.records import FRAME_BYTES, HEADER_BYTES, masked_crc
+from gradtrend.ingest.formats.tensorboard.checksums import FRAME_BYTES, HEADER_BYTES, masked_crc
 from gradtrend.ingest.reading import Reading
 from tests.ingest.readings import long_table, read_one
 from tests.places import RUNS
