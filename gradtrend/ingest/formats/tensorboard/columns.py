@@ -68,18 +68,25 @@ class EventDecoder:
         waiting, compared = [rows], 0
         while waiting:
             rows = waiting.pop()
-            if compared > _MOST_STRUCTURES and rows.size > 1:
-                waiting += np.split(rows, rows.size)
-                continue
             compared += 1
+            if compared > _MOST_STRUCTURES or rows.size < 2:
+                yield from self._one_by_one(rows)
+                continue
             like = self._parse(int(rows[0]))
             kin, words, others = self._kin(rows, like or Layout())
             if others.size:
                 waiting.append(others)
             if like is None:  # all of the same bytes
                 self.broken += [self._not_an_event(int(record)) for record in kin[1:]]
-            elif like.slots:
+            else:
                 yield from self._by_tag(kin, words, like, waiting)
+
+    def _one_by_one(self, rows: Offsets) -> Iterator[Column]:
+        """The columns of records, each parsed alone."""
+        for index, record in enumerate(rows.tolist()):
+            layout = self._parse(record)
+            if layout is not None:
+                yield from self._read(rows[index : index + 1], layout)
 
     def _parse(self, record: int) -> Layout | None:
         """The layout of a record, None (and a note in `broken`) where it is no event."""
@@ -101,20 +108,15 @@ class EventDecoder:
         """
         structure, names = _masks(like, int(self._lengths[rows[0]]))
         words = self._views["<u8"]
-        if rows.size > 1:
-            at = self._starts[rows]
-            equal = np.ones(rows.size, np.bool_)
-            for offset, mask in structure:
-                word = words[at + offset]
-                word ^= word[0]
-                word &= mask
-                equal &= word == 0
-            others = rows[~equal]
-            rows = rows[equal] if others.size else rows
-        else:
-            others = rows[:0]
         at = self._starts[rows]
-        return rows, [words[at + offset] & mask for offset, mask in names], others
+        equal = np.ones(rows.size, np.bool_)
+        for offset, mask in structure:
+            word = words[at + offset]
+            equal &= (word ^ word[0]) & mask == 0
+        if equal.all():
+            return rows, [words[at + offset] & mask for offset, mask in names], rows[:0]
+        at = at[equal]
+        return rows[equal], [words[at + offset] & mask for offset, mask in names], rows[~equal]
 
     def _by_tag(self, rows: Offsets, words: _Words, like: Layout, waiting: list[Offsets]) -> Iterator[Column]:
         """The columns of records whose structure is that of `like`, the layout of the first; what turns out to have
@@ -130,6 +132,8 @@ class EventDecoder:
 
     def _read(self, rows: Offsets, layout: Layout) -> Iterator[Column]:
         """The columns of records that share one layout and one set of tags."""
+        if not layout.slots:
+            return
         at = self._starts[rows]
         time = np.zeros(rows.size) if layout.time_at is None else self._views["<f8"][at + layout.time_at]
         step = np.zeros(rows.size, np.uint64)

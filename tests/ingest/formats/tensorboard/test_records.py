@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradtrend.ingest.formats.tensorboard import records
-from gradtrend.ingest.formats.tensorboard.checksums import masked_crc
 from gradtrend.ingest.formats.tensorboard.records import scan
-
-
-def framed(payload: bytes) -> bytes:
-    length = struct.pack("<Q", len(payload))
-    return length + struct.pack("<I", masked_crc(length)) + payload + struct.pack("<I", masked_crc(payload))
+from tests.ingest.formats.tensorboard.event_files import framed
 
 
 def walked(data: bytes, stretch: int) -> tuple[list[tuple[int, int]], list[object]]:
