@@ -8,7 +8,7 @@ read as whole columns. Length alone does not tell them apart: `data_time` at a s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,17 +16,14 @@ from numpy.typing import NDArray
 
 from gradtrend.ingest.formats.tensorboard.blocks import Block
 from gradtrend.ingest.formats.tensorboard.checksums import HEADER_BYTES, Offsets, unaligned
+from gradtrend.ingest.formats.tensorboard.grouping import Words, alike, masks
 from gradtrend.ingest.formats.tensorboard.layout import Layout, Slot, layout_of
 from gradtrend.model.runlog import Skipped
 
 _MIN_EVENT_BYTES = 9  # an event with a scalar has at least a summary, a value and four bytes of number
-_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, bits well mixed (2**64 / golden ratio)
 # Structures that records of one length are compared with, before each of the rest is parsed alone, which takes as long
 # as a hundred comparisons: ten widths of the step, and tags that differ in length by as much.
 _MOST_STRUCTURES = 64
-_ONE_BY_ONE = 4  # tags of one length that are picked out one after another; more are sorted
-
-_Words = list[NDArray[np.uint64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +99,11 @@ class EventDecoder:
         offset = self._block.base + int(self._starts[record]) - HEADER_BYTES
         return Skipped("record is not an event", offset=offset)
 
-    def _kin(self, rows: Offsets, like: Layout) -> tuple[Offsets, _Words, Offsets]:
+    def _kin(self, rows: Offsets, like: Layout) -> tuple[Offsets, Words, Offsets]:
         """The records of equal length that have the structure of the first one, the words of their names, and the
         other records.
         """
-        structure, names = _masks(like, int(self._lengths[rows[0]]))
+        structure, names = masks(like, int(self._lengths[rows[0]]))
         words = self._views["<u8"]
         at = self._starts[rows]
         equal = np.ones(rows.size, np.bool_)
@@ -118,11 +115,11 @@ class EventDecoder:
         at = at[equal]
         return rows[equal], [words[at + offset] & mask for offset, mask in names], rows[~equal]
 
-    def _by_tag(self, rows: Offsets, words: _Words, like: Layout, waiting: list[Offsets]) -> Iterator[Column]:
+    def _by_tag(self, rows: Offsets, words: Words, like: Layout, waiting: list[Offsets]) -> Iterator[Column]:
         """The columns of records whose structure is that of `like`, the layout of the first; what turns out to have
         another one, which a tensor may hide, is added to `waiting`.
         """
-        for group in _alike(words, rows.size):
+        for group in alike(words, rows.size):
             records = rows[group]
             layout = like if records[0] == rows[0] else self._parse(int(records[0]))
             if layout is not None and layout.shape == like.shape:
@@ -170,65 +167,3 @@ def _from_bits(bits: NDArray[np.uint16] | NDArray[np.uint64], dtype: str) -> NDA
     if dtype == "<f2":
         return bits.astype(np.uint16).view(np.float16).astype(np.float64)
     return (bits.view(np.int64) if dtype.startswith("<i") else bits).astype(np.float64)
-
-
-def _masks(layout: Layout, length: int) -> tuple[list[tuple[int, np.uint64]], list[tuple[int, np.uint64]]]:
-    """The 8-byte words of a record of `length` bytes, as offset and mask, that say where its fields lie, and those that
-    hold its names.
-
-    Of a varint only the continuation bits count: they say how many bytes it has.
-    """
-    structure = np.full(length, 0xFF, np.uint8)
-    names = np.zeros(length, np.uint8)
-    for start, stop in layout.ignored:
-        structure[start:stop] = 0
-    for start, stop in layout.names:
-        structure[start:stop] = 0
-        names[start:stop] = 0xFF
-    if layout.time_at is not None:
-        structure[layout.time_at : layout.time_at + 8] = 0
-    if layout.step_at is not None:
-        structure[layout.step_at : layout.step_at + layout.step_width] = 0x80
-    for slot in layout.slots:
-        if slot.offset is not None:
-            structure[slot.offset : slot.offset + slot.width] = 0x80 if slot.varint else 0
-    return _words(structure), _words(names)
-
-
-def _words(mask: NDArray[np.uint8]) -> list[tuple[int, np.uint64]]:
-    """A mask as the offsets and masks of few 8-byte words, those in which it has any bit."""
-    words: list[tuple[int, np.uint64]] = []
-    end = 0
-    for place in np.flatnonzero(mask).tolist():
-        if place >= end:
-            offset = min(place, mask.size - 8)
-            word = mask[offset : offset + 8].copy()
-            word[: max(0, end - offset)] = 0
-            words.append((offset, word.view("<u8")[0]))
-            end = offset + 8
-    return words
-
-
-def _alike(words: Sequence[NDArray[np.uint64]], size: int) -> Iterator[Offsets]:
-    """The indices of `size` records by their words, each group in file order."""
-    key = np.zeros(size, np.uint64)
-    for word in words:
-        key = key * _HASH_FACTOR + word
-    left = np.arange(size)
-    for _ in range(_ONE_BY_ONE):
-        if not left.size:
-            return
-        same = key[left] == key[left[0]]
-        for word in words:  # a hash may collide
-            same &= word[left] == word[left[0]]
-        yield left[same]
-        left = left[~same]
-    _, first, group_of = np.unique(key[left], return_index=True, return_inverse=True)
-    equal = np.ones(left.size, np.bool_)
-    for word in words:
-        equal &= word[left] == word[left[first]][group_of]
-    inside = np.flatnonzero(equal)
-    by_group = inside[np.argsort(group_of[inside], kind="stable")]
-    edges = np.flatnonzero(np.diff(group_of[by_group])) + 1
-    yield from (left[part] for part in np.split(by_group, edges) if part.size)
-    yield from (left[index : index + 1] for index in np.flatnonzero(~equal))

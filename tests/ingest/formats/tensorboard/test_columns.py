@@ -15,7 +15,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 
-from gradtrend.ingest.formats.tensorboard import blocks, columns, records
+from gradtrend.ingest.formats.tensorboard import blocks, columns, grouping, records
 from gradtrend.ingest.formats.tensorboard import reader as tensorboard
 from gradtrend.ingest.formats.tensorboard.layout import layout_of
 from tests.ingest.formats.tensorboard.event_files import (
@@ -112,7 +112,7 @@ def test_tags_of_one_length_beyond_those_picked_out_one_by_one(tmp_path: Path) -
     expected = by_tag((tag, step, repr(value), time) for tag, step, value, time in rows)
     assert rows_of(read_one(tensorboard.read, path)) == expected
     with pytest.MonkeyPatch.context() as patch:  # hashes that all collide
-        patch.setattr(columns, "_HASH_FACTOR", np.uint64(0))
+        patch.setattr(grouping, "_HASH_FACTOR", np.uint64(0))
         assert rows_of(read_one(tensorboard.read, path)) == expected
 
 
