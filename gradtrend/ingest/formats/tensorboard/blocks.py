@@ -16,7 +16,9 @@ from gradtrend.ingest.formats.tensorboard.checksums import FRAME_BYTES, HEADER_B
 from gradtrend.ingest.formats.tensorboard.records import Records, scan
 from gradtrend.model.runlog import Skipped
 
-BLOCK_BYTES = 4 << 20  # more than is searched behind damage, and some 100,000 scalars; larger ones are not faster
+# More than is searched behind damage, and some 50,000 scalars: what is decoded together stays in the processor's caches
+# (1,000,000 scalars took .26 s in blocks of 2 MiB, .34 s of 16 and .42 s of 64).
+BLOCK_BYTES = 2 << 20
 LARGEST_RECORD = 256 << 20  # of images and graphs; a larger one is passed over
 
 
