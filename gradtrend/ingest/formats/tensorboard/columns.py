@@ -137,7 +137,8 @@ class EventDecoder:
         if layout.step_at is not None:
             step = self._read_varint(at + layout.step_at, layout.step_width)
         for position, slot in enumerate(layout.slots):
-            value = self._read_slot(at, slot)
+            with np.errstate(invalid="ignore"):  # a NaN that signals is a NaN
+                value = self._read_slot(at, slot)
             yield Column(slot, position, self._first + rows, time.astype(np.float64), step.view(np.int64), value)
 
     def _read_varint(self, at: Offsets, width: int) -> NDArray[np.uint64]:

@@ -139,6 +139,21 @@ def test_what_is_said_of_a_tag_may_be_broken(tmp_path: Path) -> None:
     assert [piece.reason for piece in reading.skipped] == ["record is not an event"] * 2
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_nan_that_signals_is_a_nan_without_a_warning(tmp_path: Path) -> None:
+    record = scalar_events([("x", 1, 1.0, 2.0)])[0].SerializeToString()
+    path = tmp_path / "events.out.tfevents.1"
+    path.write_bytes(framed(record[:-4] + (0x7FA00001).to_bytes(4, "little")) * 2)
+    assert rows_of(read_one(tensorboard.read, path)) == [("x", 1, "nan", 2.0)] * 2
+
+
+def test_tags_come_in_the_order_of_their_first_events(tmp_path: Path) -> None:
+    order = ["m/three", "m/one", "loss", "m/seven", "m/two", "norm", "a", "epoch", "m/eight"]
+    rows = [(tag, 9 + step, 1.0, 2.0) for step in range(300) for tag in (order if step > 4 else order[:1])]
+    path = write_events(tmp_path / "events.out.tfevents.1", [VERSION, *scalar_events(rows)])
+    assert list(read_one(tensorboard.read, path).series) == order
+
+
 def test_a_file_cut_while_it_is_read_gives_what_it_still_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_events(
         tmp_path / "events.out.tfevents.1", [VERSION, *scalar_events(("x", s, 1.0, 2.0) for s in range(900))]
