@@ -96,7 +96,7 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
             if not rows.seen:
                 held_out.add(number, logged)
         else:
-            if logged.plan.bar and b"kipp" in raw:  # a warning behind a bar that was not yet at its end
+            if logged.plan.place.bar and b"kipp" in raw:  # a warning behind a bar that was not yet at its end
                 warnings.take(number, raw, rows)
             logged = blocks.place(logged, raw, scanner)
             if warnings.zero_pending:

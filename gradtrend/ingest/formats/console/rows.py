@@ -48,14 +48,14 @@ class ConsoleRows:
 
     def add(self, number: int, logged: ConsoleLine) -> None:
         """Append one line; `number` is its line number."""
-        plan, text = logged.plan, logged.text
+        plan, place, text = logged.plan, logged.plan.place, logged.text
         places = (logged.epoch, logged.counter, logged.total)
-        row = self._new_row(number, places, logged.rank, logged.rounding, plan.bar)
+        row = self._new_row(number, places, logged.rank, logged.rounding, place.bar)
         if row is None:
             return
-        self.in_epoch |= plan.in_epoch
-        self.zero_based |= plan.zero_based
-        self.from_one |= plan.from_one
+        self.in_epoch |= place.in_epoch
+        self.zero_based |= place.zero_based
+        self.from_one |= place.from_one
         for name, role, start, end, unit in plan.fields:
             printed = text[start:end]
             if role is Role.OTHER:

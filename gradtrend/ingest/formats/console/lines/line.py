@@ -6,7 +6,8 @@ import re
 from typing import NamedTuple
 
 from gradtrend.ingest.formats.console.lines.grammar import value_of
-from gradtrend.ingest.formats.console.lines.plan import Plan, Span, plan_line
+from gradtrend.ingest.formats.console.lines.places import Span
+from gradtrend.ingest.formats.console.lines.plan import Plan, plan_line
 from gradtrend.ingest.formats.console.lines.programs import program_line
 from gradtrend.ingest.reading.counters import UNKNOWN
 
@@ -62,7 +63,9 @@ class LineReader:
     def is_fragment(self, text: str) -> bool:
         """Whether a line is the end of what other lines, which have a step, look like: its head is lost."""
         form = _form(text)
-        forms = {_form(shape) for shape, plan in self._plans.items() if plan is not None and plan.counter is not None}
+        forms = {
+            _form(shape) for shape, plan in self._plans.items() if plan is not None and plan.place.counter is not None
+        }
         return any(len(other) > len(form) and other.endswith(form) for other in forms)
 
     def is_cut(self, text: str) -> bool:
@@ -97,13 +100,14 @@ class LineReader:
             plan = self._plans[shape] = _plan(text)
         if plan is None:
             return None
-        if plan.rank is not None:
-            rank = _count(text, plan.rank)
-        epoch, total = _count(text, plan.epoch), _count(text, plan.total)
-        if plan.short and plan.counter is not None:
-            counter, rounding = _short_count(text[slice(*plan.counter)], plan.short)
+        place = plan.place
+        if place.rank is not None:
+            rank = _count(text, place.rank)
+        epoch, total = _count(text, place.epoch), _count(text, place.total)
+        if place.short and place.counter is not None:
+            counter, rounding = _short_count(text[slice(*place.counter)], place.short)
             return ConsoleLine(text, plan, epoch, counter, total, rank, rounding)
-        return ConsoleLine(text, plan, epoch, _count(text, plan.counter), total, rank)
+        return ConsoleLine(text, plan, epoch, _count(text, place.counter), total, rank)
 
 
 def _short_count(printed: str, unit: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from gradtrend.ingest.formats.console.lines.places import Place
 from gradtrend.ingest.formats.console.lines.plan import Field, Plan, says
 
 _N = r"[-+]?(?:nan|inf|\d+\.?\d*(?:e[-+]?\d+)?)"
@@ -81,5 +82,5 @@ def program_line(text: str) -> Plan | None:
         groups = match.re.groupindex
         fields = tuple(Field(name, says(name), *match.span(group), "") for group, name in program.names)
         epoch, step = (match.span(group) if group in groups else None for group in ("epoch", "step"))
-        return Plan(fields, epoch=epoch, counter=step, in_epoch=program.in_epoch)
+        return Plan(fields, Place(epoch=epoch, counter=step, in_epoch=program.in_epoch))
     return None

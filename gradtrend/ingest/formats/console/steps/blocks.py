@@ -32,11 +32,11 @@ class BlockSteps:
     def place(self, logged: ConsoleLine, raw: bytes, scanner: LineScanner) -> ConsoleLine:
         """The line with its record's step, where it has no counter of its own and the record has one."""
         plan = logged.plan
-        if plan.counter is not None:
+        if plan.place.counter is not None:
             self._owner = logged
             self._owned.update(field.name for field in plan.fields)
             return logged
-        if plan.epoch is not None or not plan.fields or "}" in logged.text.partition("{")[2]:
+        if plan.place.epoch is not None or not plan.fields or "}" in logged.text.partition("{")[2]:
             return logged
         if self._owner is not None:
             return self._below(self._owner, logged, raw)
