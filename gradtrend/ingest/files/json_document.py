@@ -15,6 +15,7 @@ from gradtrend.model.runlog import Skipped
 # 200 MB.
 _LARGEST = 1 << 28
 _DECODER = json.JSONDecoder()
+_MOST_DIGITS = 4000  # Python refuses integers of more than 4,300 digits
 
 
 def read_text(path: Path) -> str:
@@ -29,9 +30,25 @@ def read_text(path: Path) -> str:
 def parse(text: str) -> Any | None:
     """The document, or None where the text is not whole JSON."""
     try:
-        return json.loads(text)
+        return parse_long(text)
     except (ValueError, RecursionError):
         return None
+
+
+def parse_long(text: str | bytes) -> Any:
+    """The JSON value of a text, also where it has an integer of more digits than Python converts in good time: that is
+    a float, and so infinite. Raises ValueError, or RecursionError for a text nested too deep.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # too many digits: the same again, as every other way of reading takes longer
+        return json.loads(text, parse_int=_integer)
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
 
 
 def rows_from(text: str, start: int, skipped: list[Skipped]) -> Iterator[Any]:
@@ -49,7 +66,8 @@ def values_from(text: str, start: int, skipped: list[Skipped], end: str = "") ->
             return
         try:
             value, position = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            skipped.append(Skipped("the file is cut off or damaged here", line=text.count("\n", 0, position) + 1))
+        except (ValueError, RecursionError) as error:
+            why = "nested too deep to be read" if isinstance(error, RecursionError) else "the file is cut off or damaged"
+            skipped.append(Skipped(f"{why} here", line=text.count("\n", 0, position) + 1))
             return
         yield value

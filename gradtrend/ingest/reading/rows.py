@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ STEP_KEYS = (
     "completed_steps", "current_steps", "Step", "Iteration", "time/total_timesteps", "total_timesteps",
     "timesteps_total", "training_iteration", "time/iterations",
 )  # fmt: skip
+_PAIR = re.compile(r"\s*(\d{1,18})\s*/\s*\d+\s*")  # "5/500": how far a counter is
 EARLIEST_TIME = 1e8  # seconds, in 1973: smaller numbers count from the start of the run
 FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, so these are milliseconds, as MLflow and JavaScript write
 TIME_KEYS = ("timestamp", "_timestamp", "time", "wall_time", "_runtime")
@@ -24,29 +26,65 @@ LONG_NAMES = ("metric", "metric_name", "metricName", "name", "key", "tag")
 LONG_VALUES = ("value", "metric_value", "metricValue")
 _PARTS = ("split", "phase", "stage", "mode", "subset", "tag")
 _NO_VALUES = NOT_METRICS | {"epoch"}  # beside the value of a row of one
+_SETTINGS = frozenset({"config", "hparams", "hyperparameters"})  # Ray Tune repeats hundreds of these in each row
 
 
-def flatten(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Leaves of a nested row, keys joined by `/`. Lists are no scalars and are left out, but one of length one."""
-    for key, value in row.items():
-        name = f"{prefix}/{key}" if prefix else str(key)
-        if isinstance(value, Mapping):
-            yield from flatten(value, name)
-        elif isinstance(value, list):
-            if len(value) == 1:
-                yield name, value[0]
+def flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Leaves of a nested row, keys joined by `/`. Lists are no scalars and are left out, but one of length one.
+
+    What a row repeats of the run's settings, as a mapping of its own, is no metric and left out. However deep a row is
+    nested, it is walked: a parser may go deeper than its caller has stack left.
+    """
+    open_rows = [("", iter(row.items()))]
+    while open_rows:
+        prefix, items = open_rows[-1]
+        for key, value in items:
+            name = f"{prefix}/{key}" if prefix else str(key)
+            if isinstance(value, Mapping):
+                if prefix or key not in _SETTINGS:
+                    open_rows.append((name, iter(value.items())))
+                    break
+            elif isinstance(value, list):
+                if len(value) == 1:
+                    yield name, value[0]
+            else:
+                yield name, value
         else:
-            yield name, value
+            open_rows.pop()
+
+
+def settings_in(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a row repeats of the run's settings, empty where it has none."""
+    for key in _SETTINGS & row.keys():
+        if isinstance(row[key], Mapping):
+            held: Mapping[str, Any] = row[key]
+            return held
+    return {}
+
+
+def counted(value: Any) -> int | None:
+    """A counter as int: a whole number, or the first of "5/500"."""
+    step = whole(value)
+    if step is None and isinstance(value, str) and (pair := _PAIR.fullmatch(value)) is not None:
+        return int(pair[1])
+    return step
+
+
+def is_pair(key: str) -> bool:
+    """Whether a key names a counter and its end, as ms-swift's `global_step/max_steps` does."""
+    first, slash, _ = key.partition("/")
+    return bool(slash) and first in STEP_KEYS
 
 
 def step_of(row: Mapping[str, Any]) -> int | None:
-    """The row's step under any usual name."""
+    """The row's step under any usual name, also where it is told with its end: `"step": "5/500"`."""
     for key in STEP_KEYS:
         if key in row:
-            step = whole(row[key])
+            step = counted(row[key])
             if step is not None:
                 return step
-    return None
+    pairs = (value for key, value in row.items() if isinstance(value, str) and is_pair(key))
+    return next((step for value in pairs if (step := counted(value)) is not None), None)
 
 
 def step_or_epoch(row: Mapping[str, Any], floats: bool = False) -> int | None:

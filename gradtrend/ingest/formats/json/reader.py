@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from gradtrend.errors import EmptyLogError
+from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.files.json_document import parse, read_text, rows_from, values_from
 from gradtrend.ingest.files.streams import decoded_head, plain_name
 from gradtrend.ingest.formats.json.shapes import rows_in, series_in
@@ -88,6 +88,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     document = parse(text)
     columns = _columns(text, document, skipped)
     series = series_of(columns)
+    if not series and skipped:
+        raise InputError(f"{path}: {skipped[0].reason}, and no row before it", "Write or copy the file again.")
     if not series:
         raise EmptyLogError(
             f"{path}: no log history in this JSON", "A trainer_state.json has a list `log_history` of rows."

@@ -118,7 +118,8 @@ def test_rows_of_several_kinds(tmp_path: Path) -> None:
     reading = read(tmp_path, text)
     assert points(reading, "gradient_norm") == [(0, "1.0"), (1, "nan")]
     assert points(reading, "val_loss") == [(0, "2.6")]
-    assert points(reading, "config/lr") == [(None, "0.1")]
+    assert "config/lr" not in reading.series
+    assert reading.settings.learning_rate == 0.1
     assert long_table(reading).filter(pl.col("metric") == "gradient_norm")["line"].to_list() == [2, 4]
     assert [(piece.line, piece.reason) for piece in reading.skipped] == [(5, "not a JSON object")]
 
