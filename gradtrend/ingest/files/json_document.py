@@ -67,7 +67,9 @@ def values_from(text: str, start: int, skipped: list[Skipped], end: str = "") ->
         try:
             value, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            why = "nested too deep to be read" if isinstance(error, RecursionError) else "the file is cut off or damaged"
+            why = (
+                "nested too deep to be read" if isinstance(error, RecursionError) else "the file is cut off or damaged"
+            )
             skipped.append(Skipped(f"{why} here", line=text.count("\n", 0, position) + 1))
             return
         yield value

@@ -38,6 +38,8 @@ ADAPTERS: tuple[Adapter, ...] = (
     console.ADAPTER,
 )
 
+read_columns = csv.read_stream  # a stream of numbers, whose columns the user names
+
 SOURCES = ("auto", *(adapter.name for adapter in ADAPTERS))  # what `--source` takes without a look at other packages
 
 

@@ -62,8 +62,8 @@ PARTS = re.compile(
     r"|student|teacher|reward|alpha|encoder_opt|online|main|aux|vae|gan"
     r"|(?:rank|agent|policy|actor|critic|generator|discriminator|learner|worker)_?\d+)$"
 )
-# RLlib: `info/learner/red_0/learner_stats/grad_gnorm`, `learners/p1/gradients_default_optimizer_global_norm`. Each policy
-# is trained on its own, whatever it is called.
+# RLlib: `info/learner/red_0/learner_stats/grad_gnorm`, `learners/p1/gradients_default_optimizer_global_norm`. Each
+# policy is trained on its own, whatever it is called.
 OF_LEARNER = re.compile(r"(?:^|/)(?:info/learner|learners)/[^/]+/|(?:^|/)learner_stats/")
 # What a row repeats of how the run was set up: `config/lr` of Ray Tune is no learning rate of that step.
 SETTING = re.compile(r"^(?:config|hparams?|hyper_?params?|hyperparameters)[/.]")
