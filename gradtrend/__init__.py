@@ -132,8 +132,8 @@ def analyze(
 
     `metric`, `loss` and `lr` name the series where gradtrend would not find them; `source` names the format to read;
     `run_id` picks a run of a store; `columns` names those of a table of bare numbers ("step,loss,-"); `rules_dir` adds
-    or overrides rules; `select` and `ignore` take rule ids, their beginnings (`GT5`) and names, and filter the findings,
-    not the verdict.
+    or overrides rules; `select` and `ignore` take rule ids, their beginnings (`GT5`) and names, and filter the
+    findings, not the verdict.
 
     A run that was read but tells too little has the verdict `undetermined`. Raises `InputError` where no run or more
     than one is found, or it cannot be read; `MissingPackageError`, one of these, where that takes a package that is not

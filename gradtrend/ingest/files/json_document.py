@@ -67,9 +67,8 @@ def values_from(text: str, start: int, skipped: list[Skipped], end: str = "") ->
         try:
             value, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            why = (
-                "nested too deep to be read" if isinstance(error, RecursionError) else "the file is cut off or damaged"
-            )
-            skipped.append(Skipped(f"{why} here", line=text.count("\n", 0, position) + 1))
+            deep = isinstance(error, RecursionError)
+            why = "nested too deep to be read" if deep else "the file is cut off or damaged here"
+            skipped.append(Skipped(why, line=text.count("\n", 0, position) + 1))
             return
         yield value

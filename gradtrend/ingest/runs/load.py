@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +19,8 @@ from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
+
+_ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ def _joined(
         readings = held
     numbered = [with_steps(_named_by_folder(reading, run)) for reading in readings]
     names = {name for reading in numbered for name in reading.series}
+    choice = _as_logged(choice, names)
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
     joined = join(numbered, namings)
@@ -130,6 +135,20 @@ def _without_steps(readings: Sequence[Reading]) -> tuple[Note, ...]:
         return ()
     names = ", ".join(reading.path.name for reading in readings)
     return (Note("no-steps", f"{names} logs no step: its rows are numbered from 0"),)
+
+
+def _as_logged(choice: Choice, names: set[str]) -> Choice:
+    """The choice with names as they are logged, where they are spelt as reports print what is unsafe to show."""
+    chosen = {
+        option: name if name in names else plain
+        for option in ("metric", "loss", "lr")
+        if (name := getattr(choice, option)) is not None and (plain := _ESCAPED.sub(_unescaped, name)) in {*names, name}
+    }
+    return replace(choice, **chosen)
+
+
+def _unescaped(code: re.Match[str]) -> str:
+    return chr(min(int(code[code.lastindex or 0], 16), sys.maxunicode))
 
 
 def _check_choice(choice: Choice, names: set[str], run: str) -> None:

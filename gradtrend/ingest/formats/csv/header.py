@@ -24,9 +24,9 @@ _UNIT = re.compile(r"\s*(?:\[[^\[\]]*\]|\([^()]*\))$")  # `Step [#]`, `Time (s)`
 
 @dataclass(slots=True)
 class Header:
-    """The columns of a table: their names, each once ("" for a column to be left out), those as they stand in it, the places of the step, the
-    epoch and the time (None where there is none) and of what is measured. `counters` are the places of all that may be
-    the step, best first.
+    """The columns of a table: their names, each once ("" for a column to be left out), and as they stand in it
+    (`named`); the places of the step, the epoch and the time (None where there is none) and of what is measured.
+    `counters` are the places of all that may be the step, best first; `index` is that of the numbers of the rows.
     """
 
     names: list[str]
