@@ -16,7 +16,7 @@ from gradtrend.report.wording.style import Style
 if TYPE_CHECKING:  # the help of all commands loads this file
     from gradtrend.model.series import LoggedSeries
 
-_LEAST_NAME = 20  # columns for the names of metrics that stand in one line with the rest
+_LEAST_NAME = 48  # columns for the names of metrics that stand in one line with the rest
 _LAYER = 20
 _LOOKS_LIKE = ("grad", "norm")
 _HEAD = ("metric", "role", "layer", "points", "steps", "parts", "NaN/inf")
