@@ -13,6 +13,7 @@ from functools import cache
 from gradtrend.ingest.formats import (
     console,
     csv,
+    dvclive,
     json,
     jsonl,
     mlflow,
@@ -30,6 +31,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     mlflow.ADAPTER,
     wandb.ADAPTER,
     trackio.ADAPTER,
+    dvclive.ADAPTER,
     json.ADAPTER,
     mmengine.ADAPTER,
     jsonl.ADAPTER,

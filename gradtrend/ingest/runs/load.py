@@ -14,6 +14,7 @@ from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import join
+from gradtrend.ingest.runs.magnitudes import with_magnitudes
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
@@ -71,6 +72,7 @@ def _joined(
     choice = _as_logged(choice, names)
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
+    namings = with_magnitudes(namings, numbered)
     joined = join(numbered, namings)
     notes = joined.notes + _without_steps(numbered)
     sources = tuple(_source(reading, run) for reading in numbered)

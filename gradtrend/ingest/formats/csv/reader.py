@@ -11,7 +11,7 @@ from typing import BinaryIO
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name, whole_lines
 from gradtrend.ingest.formats.csv.bare import Line, Row, named_table
-from gradtrend.ingest.formats.csv.cells import EMPTY, cell_number, could_be_cut, split
+from gradtrend.ingest.formats.csv.cells import EMPTY, cell_number, split
 from gradtrend.ingest.formats.csv.empty_cells import WideRows
 from gradtrend.ingest.formats.csv.header import (
     Header,
@@ -25,7 +25,7 @@ from gradtrend.ingest.formats.csv.header import (
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.file_names import metric_of_file
-from gradtrend.ingest.reading.numbers import parse_number
+from gradtrend.ingest.reading.numbers import could_be_cut, parse_number
 from gradtrend.ingest.reading.rows import EARLIEST_TIME, FIRST_MILLISECONDS, counted
 from gradtrend.model.runlog import Skipped
 
