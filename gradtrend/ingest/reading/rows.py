@@ -21,6 +21,7 @@ EARLIEST_TIME = 1e8  # seconds, in 1973: smaller numbers count from the start of
 FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, so these are milliseconds, as MLflow and JavaScript write
 TIME_KEYS = ("timestamp", "_timestamp", "time", "wall_time", "_runtime")
 NOT_METRICS = frozenset({*map(str.lower, STEP_KEYS), *TIME_KEYS, "current_epoch", "seed", "rank", "pid", "version"})
+SUMMARY_KEY = "train_runtime"
 # Keys of a row of one value: {"name": "loss", "value": 1.5, "step": 3}; what tells rows of one name apart.
 LONG_NAMES = ("metric", "metric_name", "metricName", "name", "key", "tag")
 LONG_VALUES = ("value", "metric_value", "metricValue")
@@ -51,6 +52,11 @@ def flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield name, value
         else:
             open_rows.pop()
+
+
+def sums_up(row: Mapping[str, Any]) -> bool:
+    """Whether a row is transformers' last: it sums the run up, and its train_loss is the mean of all steps."""
+    return SUMMARY_KEY in row
 
 
 def settings_in(row: Mapping[str, Any]) -> Mapping[str, Any]:

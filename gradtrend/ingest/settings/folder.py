@@ -14,9 +14,7 @@ from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
 
 _HPARAMS_FILES = ("hparams.yaml", "hparams.yml", "hparams.json")
-_HYDRA = (
-    ".hydra"  # the folder in which Hydra keeps the config of a run, and the words that were said on the command line
-)
+_HYDRA = ".hydra"  # the folder of the config of a run, and of what was said on the command line
 _CONFIG, _OVERRIDES = "config.yaml", "overrides.yaml"
 _RAY_TUNE = "params.json"  # is beside these logs, if it is Ray Tune's
 _TRIAL_LOGS = ("result.json", "progress.csv")

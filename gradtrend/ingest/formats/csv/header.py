@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from gradtrend.ingest.formats.csv.cells import SEPARATORS, split
 from gradtrend.ingest.reading.names import name_metric
@@ -13,6 +14,11 @@ from gradtrend.ingest.reading.rows import LONG_NAMES, LONG_VALUES, NOT_METRICS, 
 from gradtrend.model.words import Role
 
 _BY_PREFERENCE = ("global_step", "trainer/global_step", *STEP_KEYS, "iterations", "training_step", "update_step")
+# What counts where none of these does, by the last part of its name, best first: `total/steps`, `TotalEnvInteracts`.
+_LESSER = (
+    *_BY_PREFERENCE, "timesteps", "total_steps", "env_steps", "total_env_steps", "totalenvinteracts", "num_timesteps",
+    "frames", "frame", "episode", "episodes", "round", "generation",
+)  # fmt: skip
 _EPOCHS = ("epoch", "epochs")
 _TIMES = frozenset({"wall time", "wall_time", "timestamp", "_timestamp", "time"})
 _INDEX = re.compile(r"|index|unnamed: 0", re.IGNORECASE)  # what pandas and R call the numbers of their rows
@@ -90,10 +96,25 @@ def with_step(header: Header, rows: Sequence[list[str]]) -> None:
     is more than the number of the row.
     """
     header.step = next((i for i in header.counters if any(counted(row[i]) is not None for row in rows)), None)
+    if header.step is None and header.epoch is None:
+        header.step = _lesser_counter(header, rows)
     if header.step is None and header.epoch is None and header.index is not None:
         numbers = [whole(row[header.index]) for row in rows]
         if None not in numbers and numbers not in (list(range(len(rows))), list(range(1, len(rows) + 1))):
             header.step = header.index
+
+
+def _lesser_counter(header: Header, rows: Sequence[list[str]]) -> int | None:
+    """The place of a column that is called like a counter, and counts up from row to row; None without one."""
+    ends = {
+        re.split(r"[/.]", name.lower().replace(" ", "_"))[-1]: i for i, name in reversed([*enumerate(header.names)])
+    }
+    for place in (ends[name] for name in _LESSER if name in ends):
+        numbers = [whole(row[place]) for row in rows]
+        known = [number for number in numbers if number is not None]
+        if len(known) == len(numbers) > 1 and all(a < b for a, b in pairwise(known)):
+            return place
+    return None
 
 
 def is_training(header: Header) -> bool:

@@ -15,7 +15,7 @@ from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number, whole
-from gradtrend.ingest.reading.rows import NOT_METRICS, STEP_KEYS, add_row, step_or_epoch
+from gradtrend.ingest.reading.rows import NOT_METRICS, STEP_KEYS, add_row, step_or_epoch, sums_up
 from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
@@ -45,10 +45,13 @@ def claims(path: Path, head: bytes) -> bool:
     text = decoded_head(head).decode("utf-8", errors="replace").lstrip()
     if text[:1] not in ("{", "["):
         return False
-    if plain_name(path) == "trainer_state.json" or '"log_history"' in text:
+    if plain_name(path) == "trainer_state.json":
+        return True
+    lines = _is_json_lines(text[:_HEAD])
+    if '"log_history"' in text and not lines:  # ms-swift ends its JSON lines with a row that has one
         return True
     text = text[:_HEAD]
-    if _is_json_lines(text) or PurePath(plain_name(path)).suffix.lower() in (".jsonl", ".ndjson", ".jsonlines"):
+    if lines or PurePath(plain_name(path)).suffix.lower() in (".jsonl", ".ndjson", ".jsonlines"):
         return False
     return _names_metrics(text) and _is_history(text)
 
@@ -116,8 +119,7 @@ def _rows_of_damaged(text: str, skipped: list[Skipped]) -> Iterable[Any]:
 def _from_rows(rows: Iterable[Any]) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for position, row in enumerate(rows):
-        # The last row of a history sums the run up: its train_loss is the mean of all steps.
-        if isinstance(row, Mapping) and "train_runtime" not in row:
+        if isinstance(row, Mapping) and not sums_up(row):
             add_row(columns, row, step_or_epoch(row, floats=True), position + 1)
     return columns
 

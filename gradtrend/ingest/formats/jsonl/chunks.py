@@ -24,6 +24,7 @@ from gradtrend.ingest.reading.rows import (
     LONG_VALUES,
     NOT_METRICS,
     STEP_KEYS,
+    SUMMARY_KEY,
     TIME_KEYS,
     is_pair,
 )
@@ -86,6 +87,8 @@ class ChunkReader:
         height, keys = _rows_and_keys(chunk)
         text, replaced = _without_nonfinite(chunk)
         table = self._parsed(text, height, keys)
+        if SUMMARY_KEY in table.columns:
+            raise _RefusedError  # a row that is none of the run's
         whole = keys == height * table.width  # each row has each column: a null in the table is one in the text
         _check_texts(table, whole)
         if any(key in table.columns for key in LONG_VALUES) and any(key in table.columns for key in LONG_NAMES):

@@ -17,7 +17,7 @@ from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, points_of, settled
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number
-from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, settings_in, step_of, step_or_epoch
+from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, settings_in, step_of, step_or_epoch, sums_up
 from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
@@ -121,7 +121,8 @@ def read_rows(
             bad.append(Skipped("truncated" if cut else "not a JSON object", line=line))
             continue
         rows += 1
-        add_row(columns, row, step_or_epoch(row), line)
+        if not sums_up(row):
+            add_row(columns, row, step_or_epoch(row), line)
         if setup is not None and not setup:
             setup |= settings_in(row)
     return points_of(columns) if rows else None
