@@ -13,6 +13,7 @@ from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.find import RunFiles
+from gradtrend.ingest.runs.interleaved import fits_apart
 from gradtrend.ingest.runs.join import join
 from gradtrend.ingest.runs.magnitudes import with_magnitudes
 from gradtrend.ingest.runs.roles import assign_roles
@@ -39,6 +40,11 @@ def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunL
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
     readings, errors = _read_all(run, options)
+    if len(readings) == 1 and len(fits := fits_apart(readings[0])) > 1:
+        return tuple(
+            _joined(replace(run, name=f"{run.name}#{i}"), [fit], errors, choice, debug=i == 1)
+            for i, fit in enumerate(fits, start=1)
+        )
     apart = _apart(readings, run)
     if len(apart) < 2:
         return (_joined(run, readings, errors, choice),)
