@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -159,11 +160,11 @@ def _place(cells: list[str], header: Header) -> tuple[int | None, float | None]:
 
 def _wide_columns(rows: Iterator[Row], header: Header) -> dict[str, Column]:
     wide = WideRows(metric_names(header))
-    for number, cells in rows:
+    number_in = parse_number if header.separator == "," else partial(cell_number, separator=header.separator)
+    for line, cells in rows:
         step, time = _place(cells, header)
         row = [cells[i] for i in header.metrics]
-        values = [cell_number(cell, header.separator) for cell in row]
-        wide.add(step, time, number, values, [cell in EMPTY for cell in row])
+        wide.add(step, time, line, [number_in(cell) for cell in row], [cell in EMPTY for cell in row])
     return wide.columns()
 
 
