@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from gradtrend.model.runlog import Skipped
 # 200 MB.
 _LARGEST = 1 << 28
 _DECODER = json.JSONDecoder()
+_NESTS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')  # brackets, and the texts in which they are none
 _MOST_DIGITS = 4000  # Python refuses integers of more than 4,300 digits
 
 
@@ -47,6 +49,16 @@ def parse_long(text: str | bytes) -> Any:
         return json.loads(text, parse_int=_integer)
 
 
+def _behind(text: str, start: int) -> int:
+    """Where the list or mapping that begins at `start` is closed; the text's end where it is not."""
+    depth = 0
+    for piece in _NESTS.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(piece[0], 0)
+        if not depth:
+            return piece.end()
+    return len(text)
+
+
 def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
 
@@ -66,9 +78,11 @@ def values_from(text: str, start: int, skipped: list[Skipped], end: str = "") ->
             return
         try:
             value, position = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError) as error:
-            deep = isinstance(error, RecursionError)
-            why = "nested too deep to be read" if deep else "the file is cut off or damaged here"
-            skipped.append(Skipped(why, line=text.count("\n", 0, position) + 1))
+        except ValueError:
+            skipped.append(Skipped("the file is cut off or damaged here", line=text.count("\n", 0, position) + 1))
             return
+        except RecursionError:
+            skipped.append(Skipped("nested too deep to be read", line=text.count("\n", 0, position) + 1))
+            position = _behind(text, position)
+            continue
         yield value

@@ -169,8 +169,12 @@ def test_closed_standard_input_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_table_is_read_as_its_file_is(pipe: Pipe) -> None:
     rows = "".join(f"{i},{2 - i / 50},{1 + i % 3 / 9}\n" for i in range(30))
-    assert verdict(pipe(f"step,loss,grad_norm\n{rows}"))[0] == "stable"
-    assert verdict(pipe(f"step,loss,my size\n{rows}", "--metric", "my size"))[0] == "stable"
+    for done in (
+        pipe(f"step,loss,grad_norm\n{rows}", "--format", "json"),
+        pipe(f"step,loss,my size\n{rows}", "--metric", "my size", "--format", "json"),
+    ):
+        (run,) = json.loads(done.stdout)["runs"]
+        assert (run["verdict"], run["sources"][0]["format"]) == ("stable", "csv")
 
 
 def test_a_first_row_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     columns = _columns(text, document, skipped)
     series = series_of(columns)
     if not series and skipped:
-        raise InputError(f"{path}: {skipped[0].reason}, and no row before it", "Write or copy the file again.")
+        raise InputError(f"{path}: {skipped[0].reason}, and no other row is whole", "Write or copy the file again.")
     if not series:
         raise EmptyLogError(
             f"{path}: no log history in this JSON", "A trainer_state.json has a list `log_history` of rows."
