@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradtrend.ingest.reading.columns import Column
+from gradtrend.ingest.reading.names import normalise
 from gradtrend.ingest.reading.numbers import number, whole
+from gradtrend.ingest.reading.patterns import HELD_OUT, HELD_OUT_WORDS
 
 # What a row's own counter is called, best first. `epoch` counts only where nothing finer is logged.
 STEP_KEYS = (
@@ -25,9 +27,12 @@ SUMMARY_KEY = "train_runtime"
 # Keys of a row of one value: {"name": "loss", "value": 1.5, "step": 3}; what tells rows of one name apart.
 LONG_NAMES = ("metric", "metric_name", "metricName", "name", "key", "tag")
 LONG_VALUES = ("value", "metric_value", "metricValue")
-_PARTS = ("split", "phase", "stage", "mode", "subset", "tag")
+PART_KEYS = ("split", "phase", "stage", "mode", "subset", "event", "kind", "type", "set")
+_PARTS = (*PART_KEYS[:5], "tag")
+_HELD_OUT_PARTS = frozenset({*HELD_OUT_WORDS, "dev", "holdout"})
 _NO_VALUES = NOT_METRICS | {"epoch"}  # beside the value of a row of one
-_SETTINGS = frozenset({"config", "hparams", "hyperparameters"})  # Ray Tune repeats hundreds of these in each row
+# Ray Tune repeats hundreds of these in each row; others have them in the first.
+_SETTINGS = frozenset({"config", "cfg", "args", "arguments", "hparams", "hyperparameters"})
 
 
 def flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -128,17 +133,37 @@ def _widened(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**counters, "/".join((*parts, row[name_key])): row[value_key]}
 
 
+def held_out_part(part: Any) -> str | None:
+    """The word by which a row says that it is of held-out data, if that is what it says of itself."""
+    word = part.strip().lower() if isinstance(part, str) else ""
+    return word if word in _HELD_OUT_PARTS else None
+
+
+def named_by_part(name: str, part: str) -> str:
+    """The name of a metric on a row of held-out data: `val/loss`, unless it says so itself."""
+    return name if HELD_OUT.search(normalise(name)) else f"{part}/{name}"
+
+
+def _part_of(row: Mapping[str, Any]) -> str | None:
+    for key in PART_KEYS:
+        if key in row and (part := held_out_part(row[key])) is not None:
+            return part
+    return None
+
+
 def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> None:
     """Add one row's metrics to the columns."""
     row = _widened(row)
     time = time_of(row)
+    part = _part_of(row)
     for name, leaf in flatten(row):
         if name.lower() in NOT_METRICS:
             continue
         value = number(leaf)
         if value is None and leaf is not None:
             continue
-        column = columns.get(name)
+        metric = name if part is None or name == "epoch" else named_by_part(name, part)
+        column = columns.get(metric)
         if column is None:
-            column = columns[name] = Column()
+            column = columns[metric] = Column()
         column.add(step, value, time, line)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from gradtrend.ingest.formats.csv.cells import SEPARATORS, split
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import parse_number, whole
-from gradtrend.ingest.reading.rows import LONG_NAMES, LONG_VALUES, NOT_METRICS, STEP_KEYS, counted
+from gradtrend.ingest.reading.rows import LONG_NAMES, LONG_VALUES, NOT_METRICS, PART_KEYS, STEP_KEYS, counted
 from gradtrend.model.words import Role
 
 _BY_PREFERENCE = ("global_step", "trainer/global_step", *STEP_KEYS, "iterations", "training_step", "update_step")
@@ -32,7 +32,8 @@ _UNIT = re.compile(r"\s*(?:\[[^\[\]]*\]|\([^()]*\))$")  # `Step [#]`, `Time (s)`
 class Header:
     """The columns of a table: their names, each once ("" for a column to be left out), and as they stand in it
     (`named`); the places of the step, the epoch and the time (None where there is none) and of what is measured.
-    `counters` are the places of all that may be the step, best first; `index` is that of the numbers of the rows.
+    `counters` are the places of all that may be the step, best first; `index` is that of the numbers of the rows, `part`
+    of the word that says of which data a row is.
     """
 
     names: list[str]
@@ -42,6 +43,7 @@ class Header:
     epoch: int | None
     time: int | None
     index: int | None = None
+    part: int | None = None
     step: int | None = None
     metrics: list[int] = field(default_factory=list)
 
@@ -64,9 +66,8 @@ def header_with(names: Sequence[str], separator: str) -> Header:
     epoch = next((low.index(key) for key in _EPOCHS if key in low), None)
     time = next((i for i, name in enumerate(low) if name in _TIMES), None)
     index = 0 if _INDEX.fullmatch(names[0]) and len(names) > 1 else None
-    header = Header(
-        _each_once(names), list(names), separator, counters, epoch, time, index, counters[0] if counters else None
-    )
+    part = next((low.index(key) for key in PART_KEYS if key in low), None)
+    header = Header(_each_once(names), list(names), separator, counters, epoch, time, index, part)
     header.metrics = [
         i
         for i, name in enumerate(header.names)

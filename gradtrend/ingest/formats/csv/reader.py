@@ -27,7 +27,7 @@ from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.file_names import metric_of_file
 from gradtrend.ingest.reading.numbers import could_be_cut, parse_number
-from gradtrend.ingest.reading.rows import EARLIEST_TIME, FIRST_MILLISECONDS, counted
+from gradtrend.ingest.reading.rows import EARLIEST_TIME, FIRST_MILLISECONDS, counted, held_out_part, named_by_part
 from gradtrend.model.runlog import Skipped
 
 _LOG_SUFFIXES = (".csv", ".tsv", ".txt", ".log", ".dat", "")
@@ -159,13 +159,17 @@ def _place(cells: list[str], header: Header) -> tuple[int | None, float | None]:
 
 
 def _wide_columns(rows: Iterator[Row], header: Header) -> dict[str, Column]:
-    wide = WideRows(metric_names(header))
+    names = metric_names(header)
+    wide: dict[str | None, WideRows] = {None: WideRows(names)}
     number_in = parse_number if header.separator == "," else partial(cell_number, separator=header.separator)
     for line, cells in rows:
         step, time = _place(cells, header)
         row = [cells[i] for i in header.metrics]
-        wide.add(step, time, line, [number_in(cell) for cell in row], [cell in EMPTY for cell in row])
-    return wide.columns()
+        part = held_out_part(cells[header.part]) if header.part is not None else None
+        if part not in wide:
+            wide[part] = WideRows([named_by_part(name, part or "") for name in names])
+        wide[part].add(step, time, line, [number_in(cell) for cell in row], [cell in EMPTY for cell in row])
+    return {name: column for rows_of in wide.values() for name, column in rows_of.columns().items()}
 
 
 def _long_columns(rows: Iterator[Row], header: Header, name: int, value: int) -> dict[str, Column]:
@@ -175,5 +179,7 @@ def _long_columns(rows: Iterator[Row], header: Header, name: int, value: int) ->
         # A row of a long table is there because the value was logged: an empty one was NaN.
         logged = cell_number(cells[value], header.separator) if cells[value] not in EMPTY else float("nan")
         if logged is not None:
-            columns.setdefault(cells[name], Column()).add(step, logged, time, number)
+            part = held_out_part(cells[header.part]) if header.part is not None else None
+            metric = cells[name] if part is None else named_by_part(cells[name], part)
+            columns.setdefault(metric, Column()).add(step, logged, time, number)
     return columns

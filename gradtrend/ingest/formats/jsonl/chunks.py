@@ -23,9 +23,11 @@ from gradtrend.ingest.reading.rows import (
     LONG_NAMES,
     LONG_VALUES,
     NOT_METRICS,
+    PART_KEYS,
     STEP_KEYS,
     SUMMARY_KEY,
     TIME_KEYS,
+    held_out_part,
     is_pair,
 )
 
@@ -199,11 +201,15 @@ def _reaches(numbers: pl.Series, limit: float) -> bool:
 
 
 def _check_texts(table: pl.DataFrame, whole: bool) -> None:
-    """Refuse text that may be a number, counters with their end, and logged nulls among text and truth values."""
+    """Refuse text that may be a number, counters with their end, rows of held-out data, and logged nulls among text and
+    truth values.
+    """
     for column in table:
         if column.dtype == pl.String and column.str.contains(_NUMBER_LIKE).any():
             raise _RefusedError
         if column.dtype == pl.String and (column.name in STEP_KEYS or is_pair(column.name)):
+            raise _RefusedError
+        if column.dtype == pl.String and column.name in PART_KEYS and any(map(held_out_part, column.unique())):
             raise _RefusedError
         if whole and column.dtype in (pl.String, pl.Boolean) and column.null_count():
             raise _RefusedError

@@ -272,3 +272,18 @@ def test_a_table_without_known_names_is_read_when_it_is_asked_for(tmp_path: Path
     path.write_text("a,b\n1,2.5\n2,2.6\n")
     (reading,) = reader.read(path, ReadOptions())
     assert list(reading.series) == ["a", "b"]
+
+
+def test_rows_of_held_out_data_are_series_of_their_own(tmp_path: Path) -> None:
+    rows = "".join(f"{e},train,{2 - e / 10},1.5\n{e},Val,{3 - e / 10},\n" for e in range(5))
+    reading = read_text(tmp_path, f"epoch,phase,loss,grad_norm\n{rows}")
+    assert set(reading.series) == {"loss", "grad_norm", "val/loss"}
+    assert points(reading, "loss") == [(e, repr(2 - e / 10)) for e in range(5)]
+    assert points(reading, "val/loss") == [(e, repr(3 - e / 10)) for e in range(5)]
+    long = read_text(tmp_path, "step,split,name,value\n1,train,loss,2.0\n1,test,loss,3.0\n1,test,test_acc,0.5\n")
+    assert set(long.series) == {"loss", "test/loss", "test_acc"}
+
+
+def test_words_that_name_no_held_out_data_are_no_part(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{'P1_align' if i < 3 else 'validated'},{2 - i / 10}\n" for i in range(6))
+    assert set(read_text(tmp_path, f"step,phase,loss\n{rows}").series) == {"loss"}

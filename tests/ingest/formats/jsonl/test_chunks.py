@@ -46,7 +46,7 @@ NUMBERS = (
 TEXTS = st.sampled_from(
     ["nan", "inf", "1.5", " 2 ", "1_0", "12", "text", "", "1.#IND", "2026-01-01 10:00", "null", "NaN", ": NaN", "{",
      "[", '":', "\\", "\n", "é", "\ud800", "\x1c3", "１２", "infinite", "1e", ".5", "5.", "+1", "0x1",
-     "5/500", " 7 / 9", "5/", "1/2/3"]
+     "5/500", " 7 / 9", "val", " Test ", "train", "5/", "1/2/3"]
 ).map(json.dumps)  # fmt: skip
 VALUES = (
     NUMBERS

@@ -371,3 +371,17 @@ def test_metrics_beyond_so_many_are_counted(tmp_path: Path, monkeypatch: pytest.
     assert len(reading.series) == 10
     assert reading.series["loss"].height == 2000
     assert [piece.reason for piece in reading.skipped] == ["values of metrics beyond the first 10: 1,991"]
+
+
+@pytest.mark.parametrize("count", [3, 3000])
+@pytest.mark.parametrize("key", ["split", "phase", "event", "mode", "stage"])
+def test_rows_of_held_out_data_are_series_of_their_own(tmp_path: Path, key: str, count: int) -> None:
+    text = "".join(
+        f'{{"step": {i}, "{key}": "train", "loss": {i}.5}}\n{{"step": {i}, "{key}": "val", "loss": 9.5, "val_acc": 1}}\n'
+        for i in range(count)
+    )
+    reading = read(tmp_path, text)
+    assert {metric: frame.height for metric, frame in reading.series.items()} == dict.fromkeys(
+        ("loss", "val/loss", "val_acc"), count
+    )
+    assert points(reading, "val/loss")[-1] == (count - 1, "9.5")
