@@ -64,9 +64,9 @@ PARTS = re.compile(
 )
 # RLlib: `info/learner/red_0/learner_stats/grad_gnorm`, `learners/p1/gradients_default_optimizer_global_norm`. Each
 # policy is trained on its own, whatever it is called.
-OF_LEARNER = re.compile(r"(?:^|/)(?:info/learner|learners)/[^/]+/|(?:^|/)learner_stats/")
+OF_LEARNER = re.compile(_EDGE + r"(?:(?:info/learner|learners)/[^/]+/|learner_stats/)")
 # What a row repeats of how the run was set up: `config/lr` of Ray Tune is no learning rate of that step.
-SETTING = re.compile(r"^(?:config|hparams?|hyper_?params?|hyperparameters)[/.]")
+SETTING = re.compile(_EDGE + r"(?:config|hparams?|hyper_?params?|hyperparameters)[/.]")
 # `ema` stands for averaged weights, which are evaluated and not trained; `dev` is sure only as a whole word of a name.
 HELD_OUT = re.compile(rf"{_EDGE}(?:{'|'.join((*HELD_OUT_WORDS, 'dev', 'holdout', 'ema'))}){_END}")
 LOSS = re.compile(

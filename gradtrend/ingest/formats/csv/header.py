@@ -32,7 +32,7 @@ _UNIT = re.compile(r"\s*(?:\[[^\[\]]*\]|\([^()]*\))$")  # `Step [#]`, `Time (s)`
 class Header:
     """The columns of a table: their names, each once ("" for a column to be left out), and as they stand in it
     (`named`); the places of the step, the epoch and the time (None where there is none) and of what is measured.
-    `counters` are the places of all that may be the step, best first; `index` is that of the numbers of the rows, `part`
+    `counters` are the places of all that may be the step, best first, `index` that of the numbers of the rows, `part`
     of the word that says of which data a row is.
     """
 

@@ -377,7 +377,8 @@ def test_metrics_beyond_so_many_are_counted(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("key", ["split", "phase", "event", "mode", "stage"])
 def test_rows_of_held_out_data_are_series_of_their_own(tmp_path: Path, key: str, count: int) -> None:
     text = "".join(
-        f'{{"step": {i}, "{key}": "train", "loss": {i}.5}}\n{{"step": {i}, "{key}": "val", "loss": 9.5, "val_acc": 1}}\n'
+        f'{{"step": {i}, "{key}": "train", "loss": {i}.5}}\n{{"step": {i}, "{key}": "val", "loss": 9.5, "val_acc": 1}}'
+        "\n"
         for i in range(count)
     )
     reading = read(tmp_path, text)
