@@ -31,8 +31,11 @@ def wrapped(text: str, style: Style, first: str = "  ", rest: str = "  ", *, who
 
 
 def listed(names: Sequence[str], style: Style, *, whole: bool = False) -> str:
-    """The first few names, long ones cut in their middle unless they are to be whole, and how many more there are."""
-    more = style.sign("…", "~")
-    shown = ", ".join(escape(name) if whole else shorten(escape(name), 30, more) for name in names[:MAX_NAMED])
+    """The first few names, and how many more there are. Long ones are cut in their middle, unless they are to be whole or
+    that is where they differ.
+    """
+    first = [escape(name) for name in names[:MAX_NAMED]]
+    short = [shorten(name, 30, style.sign("…", "~")) for name in first]
+    shown = ", ".join(first if whole or len({*short}) < len({*first}) else short)
     left = len(names) - MAX_NAMED
     return shown + (f" {style.sign('…', '...')} (+{left})" if left > 0 else "")

@@ -9,6 +9,7 @@ from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 from gradtrend.model.series import LoggedSeries
 from gradtrend.model.words import Role
 from gradtrend.report.json.series import log_to_dict
+from gradtrend.report.text.lines import listed
 from gradtrend.report.text.series import log_text
 from gradtrend.report.wording.style import Style
 
@@ -84,3 +85,9 @@ def test_what_is_not_safe_to_print_is_said(log: RunLog) -> None:
     assert "  grad\\x1b[31m_norm  " in text
     assert "--metric takes them so" in text
     assert "--metric takes them so" not in log_text(log, SERIES, Style())
+
+
+def test_names_that_differ_in_their_middle_are_listed_whole() -> None:
+    long = [f"info/learner/agent_{i}/learner_stats/grad_gnorm" for i in (1, 2)]
+    assert listed(long, Style()) == ", ".join(long)
+    assert listed(["x" * 40, "short"], Style()) == f"{'x' * 14}…{'x' * 15}, short"
