@@ -31,8 +31,8 @@ def wrapped(text: str, style: Style, first: str = "  ", rest: str = "  ", *, who
 
 
 def listed(names: Sequence[str], style: Style, *, whole: bool = False) -> str:
-    """The first few names, and how many more there are. Long ones are cut in their middle, unless they are to be whole or
-    that is where they differ.
+    """The first few names, and how many more there are. Long ones are cut in their middle, unless they are to be whole
+    or that is where they differ.
     """
     first = [escape(name) for name in names[:MAX_NAMED]]
     short = [shorten(name, 30, style.sign("…", "~")) for name in first]

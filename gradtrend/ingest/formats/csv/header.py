@@ -113,7 +113,7 @@ def _lesser_counter(header: Header, rows: Sequence[list[str]]) -> int | None:
     for place in (ends[name] for name in _LESSER if name in ends):
         numbers = [whole(row[place]) for row in rows]
         known = [number for number in numbers if number is not None]
-        if len(known) == len(numbers) > 1 and all(a < b for a, b in pairwise(known)):
+        if len(known) == len(numbers) > 1 and known[0] < known[-1] and all(a <= b for a, b in pairwise(known)):
             return place
     return None
 

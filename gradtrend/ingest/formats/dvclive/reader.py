@@ -40,10 +40,18 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     """The points of each metric, which is called as its table's path says. Raises InputError where there is none."""
     skipped: list[Skipped] = []
     columns = {name: _column(table, name, skipped) for name, table in _named_tables(path, _tables_in(path)).items()}
-    series = series_of({name: column for name, column in columns.items() if column.values})
+    series = series_of({name: column for name, column in _without_summary(columns).items() if column.values})
     if not series:
         raise EmptyLogError(f"{path}: no table of DVCLive holds a point")
     return (Reading("dvclive", path, series, settings=_settings(path)).with_skipped(skipped),)
+
+
+def _without_summary(columns: Mapping[str, Column]) -> Mapping[str, Column]:
+    """The columns without the loss by which transformers sums a run up: it is the mean of all steps."""
+    whole, runtime = columns.get("train/loss"), columns.get("train/runtime")
+    if "loss" not in columns or whole is None or runtime is None or whole.steps != runtime.steps:
+        return columns
+    return {name: column for name, column in columns.items() if name != "train/loss"}
 
 
 def _tables_in(path: Path) -> Path | None:

@@ -54,6 +54,11 @@ def test_a_column_that_counts_up_under_another_name(tmp_path: Path, name: str) -
     assert steps(read(tmp_path, f"{name},Loss,Grad Norm\n{rows}"), "Loss") == [4000 * i for i in range(1, 9)]
 
 
+def test_a_lesser_counter_may_stand_still(tmp_path: Path) -> None:
+    rows = "".join(f"{i // 2},{2 - i / 10},1.{i}\n" for i in range(1, 9))
+    assert steps(read(tmp_path, f"Episode,Loss,Grad Norm\n{rows}"), "Loss") == [i // 2 for i in range(1, 9)]
+
+
 def test_a_lesser_counter_that_goes_back_is_none(tmp_path: Path) -> None:
     rows = "".join(f"{i % 3},{2 - i / 10},1.{i}\n" for i in range(1, 9))
     assert steps(read(tmp_path, f"Episode,Loss,Grad Norm\n{rows}"), "Loss") == [None] * 8

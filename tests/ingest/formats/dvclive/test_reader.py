@@ -94,3 +94,9 @@ def test_any_bytes(tmp_path: Path, rest: bytes) -> None:
     with contextlib.suppress(InputError):
         for reading in reader.read(tmp_path, ReadOptions()):
             long_table(reading)
+
+
+def test_the_mean_of_all_steps_is_no_loss_of_the_last(tmp_path: Path) -> None:
+    for name, rows in (("loss", "1\t4.5\n2\t3.5\n"), ("train/loss", "2\t4.0\n"), ("train/runtime", "2\t95.5\n")):
+        write(tmp_path / f"plots/metrics/{name}.tsv", f"step\t{name.rpartition('/')[2]}\n{rows}")
+    assert set(read_one(reader.read, tmp_path).series) == {"loss", "train/runtime"}
