@@ -91,7 +91,9 @@ PARAM_NORM = re.compile(
     _EDGE + r"(?:(?:params?|parameters?|weights?|model)[_/.](?:l2_)?(?:global_)?norms?"
     r"|(?:l2_)?norms?[_/.](?:params?|weights?|parameters?)|pnorm|wnorm)" + _END
 )
-LEADING = re.compile(r"^(?:train|training|trainer|metrics?|optim|optimizer|debug|stats|scalars?|log|perf)[_/.:]")
+LEADING = re.compile(
+    r"^(?:ray/tune|train|training|trainer|metrics?|optim|optimizer|debug|stats|scalars?|log|perf)[_/.:]"
+)
 TRAILING = re.compile(r"[_/.:](?:train|training|step|nats?|bits?)$")  # the last two are units: `Loss [nats]`
 LAYER_WORD = re.compile(r"\d|(?:^|[_/.:])(?:weight|bias|layers?|blocks?)(?:$|[_/.:])")
 OTHER_AXIS = re.compile(r"_vs_\w+$")  # Megatron writes each metric a second time, over samples

@@ -28,35 +28,46 @@ SUMMARY_KEY = "train_runtime"
 LONG_NAMES = ("metric", "metric_name", "metricName", "name", "key", "tag")
 LONG_VALUES = ("value", "metric_value", "metricValue")
 PART_KEYS = ("split", "phase", "stage", "mode", "subset", "event", "kind", "type", "set")
+_ANY_PART = frozenset(PART_KEYS)
 _PARTS = (*PART_KEYS[:5], "tag")
 _HELD_OUT_PARTS = frozenset({*HELD_OUT_WORDS, "dev", "holdout"})
 _NO_VALUES = NOT_METRICS | {"epoch"}  # beside the value of a row of one
+_USUAL_DEPTH = 20
 # Ray Tune repeats hundreds of these in each row; others have them in the first.
 _SETTINGS = frozenset({"config", "cfg", "args", "arguments", "hparams", "hyperparameters"})
 
 
-def flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def flatten(row: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Leaves of a nested row, keys joined by `/`. Lists are no scalars and are left out, but one of length one.
 
-    What a row repeats of the run's settings, as a mapping of its own, is no metric and left out. However deep a row is
-    nested, it is walked: a parser may go deeper than its caller has stack left.
+    What a row repeats of the run's settings, as a mapping of its own, is no metric and left out.
     """
-    open_rows = [("", iter(row.items()))]
-    while open_rows:
-        prefix, items = open_rows[-1]
-        for key, value in items:
-            name = f"{prefix}/{key}" if prefix else str(key)
-            if isinstance(value, Mapping):
-                if prefix or key not in _SETTINGS:
-                    open_rows.append((name, iter(value.items())))
-                    break
-            elif isinstance(value, list):
-                if len(value) == 1:
-                    yield name, value[0]
-            else:
-                yield name, value
+    for key, value in row.items():
+        name = f"{prefix}/{key}" if prefix else str(key)
+        if isinstance(value, dict):
+            if depth > _USUAL_DEPTH:
+                yield from _deep_leaves(value, name)
+            elif depth or key not in _SETTINGS:
+                yield from flatten(value, name, depth + 1)
+        elif isinstance(value, list):
+            if len(value) == 1:
+                yield name, value[0]
         else:
-            open_rows.pop()
+            yield name, value
+
+
+def _deep_leaves(row: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """As `flatten`, more slowly, and however deep a row is: a parser may go deeper than its caller has stack left."""
+    above = [(prefix, iter(row.items()))]
+    while above:
+        prefix, items = above[-1]
+        for key, value in items:
+            if isinstance(value, dict):
+                above.append((f"{prefix}/{key}", iter(value.items())))
+                break
+            yield from flatten({f"{prefix}/{key}": value})
+        else:
+            above.pop()
 
 
 def sums_up(row: Mapping[str, Any]) -> bool:
@@ -66,11 +77,10 @@ def sums_up(row: Mapping[str, Any]) -> bool:
 
 def settings_in(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a row repeats of the run's settings, empty where it has none."""
-    for key in _SETTINGS & row.keys():
-        if isinstance(row[key], Mapping):
-            held: Mapping[str, Any] = row[key]
-            return held
-    return {}
+    if _SETTINGS.isdisjoint(row):
+        return {}
+    held = (row[key] for key in row if key in _SETTINGS)
+    return next((one for one in held if isinstance(one, Mapping)), {})
 
 
 def counted(value: Any) -> int | None:
@@ -145,10 +155,10 @@ def named_by_part(name: str, part: str) -> str:
 
 
 def _part_of(row: Mapping[str, Any]) -> str | None:
-    for key in PART_KEYS:
-        if key in row and (part := held_out_part(row[key])) is not None:
-            return part
-    return None
+    if _ANY_PART.isdisjoint(row):
+        return None
+    parts = (held_out_part(row[key]) for key in PART_KEYS if key in row)
+    return next((part for part in parts if part is not None), None)
 
 
 def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> None:

@@ -13,7 +13,6 @@ from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.find import RunFiles
-from gradtrend.ingest.runs.interleaved import fits_apart
 from gradtrend.ingest.runs.join import join
 from gradtrend.ingest.runs.magnitudes import with_magnitudes
 from gradtrend.ingest.runs.roles import assign_roles
@@ -40,7 +39,8 @@ def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunL
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
     readings, errors = _read_all(run, options)
-    if len(readings) == 1 and len(fits := fits_apart(readings[0])) > 1:
+    fits = _fits(readings)
+    if len(fits) > 1:
         return tuple(
             _joined(replace(run, name=f"{run.name}#{i}"), [fit], errors, choice, debug=i == 1)
             for i, fit in enumerate(fits, start=1)
@@ -53,6 +53,15 @@ def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunL
     first = _joined(named[0], apart[0], errors, choice)
     rest = [_joined(name, parts, [], choice, debug=False) for name, parts in zip(named[1:], apart[1:], strict=True)]
     return (first, *rest)
+
+
+def _fits(readings: list[Reading]) -> list[Reading]:
+    """The fits in the one table of a run; how they are told apart is loaded where there is a table."""
+    if len(readings) != 1 or readings[0].format != "csv":
+        return []
+    from gradtrend.ingest.runs.interleaved import fits_apart
+
+    return fits_apart(readings[0])
 
 
 def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:

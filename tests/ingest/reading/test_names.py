@@ -26,6 +26,7 @@ TOTALS = {
     "RLlib": (
         "info/learner/default_policy/learner_stats/grad_gnorm",
         "learners/default_policy/gradients_default_optimizer_global_norm", "red_0/learner_stats/grad_gnorm",
+        "ray/tune/learners/p0/gradients_default_optimizer_global_norm",
         "info/learner/agent_1/learner_stats/grad_gnorm", "info/learner/p7/grad_gnorm",
         "learners/agent_0/gradients_default_optimizer_global_norm", "learners/p_1/gradients_qf_global_norm",
     ),
