@@ -8,13 +8,12 @@ from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.csv.cells import EMPTY, SEPARATORS, cell_number, split
-from gradtrend.ingest.formats.csv.header import Header, header_with
+from gradtrend.ingest.formats.csv.header import Header, Line, header_with
 from gradtrend.ingest.reading.named_columns import NO_NAME
 from gradtrend.model.runlog import Skipped
 
 _SAMPLE = 200  # lines by which the separator is told
 
-Line = tuple[int, str, bool]  # its number, its text, and whether a newline ends it
 Row = tuple[int, list[str]]
 
 

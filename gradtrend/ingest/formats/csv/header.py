@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -26,6 +26,9 @@ _LONG_NAMES = frozenset(map(str.lower, LONG_NAMES))
 _LONG_VALUES = frozenset(map(str.lower, LONG_VALUES))
 _BOUNDS = re.compile(r"__(?:MIN|MAX|STEP)$")  # columns that Weights & Biases adds to a download
 _UNIT = re.compile(r"\s*(?:\[[^\[\]]*\]|\([^()]*\))$")  # `Step [#]`, `Time (s)`
+
+
+Line = tuple[int, str, bool]  # its number, its text, and whether a newline ends it
 
 
 @dataclass(slots=True)
@@ -56,6 +59,24 @@ def header_of(line: str, fewest: int = 2) -> Header | None:
     if len(names) < fewest or any(parse_number(name) is not None for name in names) or not any(names):
         return None
     return header_with(names, separator)
+
+
+def first_header(lines: Iterator[Line], fewest: int) -> tuple[Header | None, list[Line]]:
+    """The header that begins a table, behind remarks (`# started at ...`) or in the last of them (`# step,loss`), and
+    the lines that were read beyond it.
+    """
+    remark = ""
+    for line in lines:
+        text = line[1].lstrip("\ufeff")
+        if text.startswith("#"):
+            remark = text.lstrip("# ")
+        elif text.strip():
+            named = header_of(remark, fewest) if remark else None
+            header = header_of(text, fewest)
+            if header is None and named is not None and len(split(text, named.separator)) == len(named.names):
+                return named, [line]
+            return header, []
+    return None, []
 
 
 def header_with(names: Sequence[str], separator: str) -> Header:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePath
@@ -11,12 +11,13 @@ from typing import BinaryIO
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name, whole_lines
-from gradtrend.ingest.formats.csv.bare import Line, Row, named_table
+from gradtrend.ingest.formats.csv.bare import Row, named_table
 from gradtrend.ingest.formats.csv.cells import EMPTY, cell_number, split
 from gradtrend.ingest.formats.csv.empty_cells import WideRows
 from gradtrend.ingest.formats.csv.header import (
     Header,
-    header_of,
+    Line,
+    first_header,
     is_download,
     is_training,
     long_columns,
@@ -31,6 +32,7 @@ from gradtrend.ingest.reading.rows import EARLIEST_TIME, FIRST_MILLISECONDS, cou
 from gradtrend.model.runlog import Skipped
 
 _LOG_SUFFIXES = (".csv", ".tsv", ".txt", ".log", ".dat", "")
+_TOLD_BY = 11  # rows
 _FIRST_ROWS = 50  # by which the column of steps is told
 _COMPARED = 1000  # rows before the last whose cells show how a column is written
 _CUT = "?"  # in place of a number of which the end is missing; text, since an empty cell may be NaN
@@ -38,36 +40,36 @@ _CUT = "?"  # in place of a number of which the end is missing; text, since an e
 
 def claims(path: Path, head: bytes) -> bool:
     """Whether the first line names a loss, a gradient norm or a TensorBoard table, and the rows fit it."""
-    lines = _lines_of(path, head)
-    header = header_of(lines[0]) if len(lines) > 1 else None
-    if header is None or not (is_training(header) or is_download(header) or long_columns(header)):
+    header, rows = _begun(path, head, fewest=2)
+    if header is None or not rows or not (is_training(header) or is_download(header) or long_columns(header)):
         return False
-    rows = [split(line, header.separator) for line in lines[1:12]]
     return sum(_fits(row, header) for row in rows) >= len(rows) / 2
 
 
 def holds(path: Path, head: bytes, names: Sequence[str]) -> bool:
     """Whether the first line names one of the columns that the user wants, and most rows have a number there."""
-    lines = _lines_of(path, head)
-    header = header_of(lines[0], fewest=1) if len(lines) > 1 else None
+    header, rows = _begun(path, head, fewest=1)
     wanted = set(names)
     if header is None or wanted.isdisjoint((*header.names, *metric_names(header))):
         return False
     places = [i for i in header.metrics if header.names[i] in wanted] or header.metrics
-    rows = [split(line, header.separator) for line in lines[1:12]]
     fitting = [[row[i] for i in places] for row in rows if len(row) == len(header.names)]
     filled = (any(cell_number(cell, header.separator) is not None for cell in cells) for cells in fitting)
     return sum(filled) * 2 > len(rows)
 
 
-def _lines_of(path: Path, head: bytes) -> list[str]:
-    """The first lines of what may be a table."""
+def _begun(path: Path, head: bytes, fewest: int) -> tuple[Header | None, list[list[str]]]:
+    """The header and the first rows of what may be a table."""
     text = decoded_head(head)
     if not head or b"\0" in text[:4096] or text[:1] in (b"{", b"["):
-        return []
+        return None, []
     if PurePath(plain_name(path)).suffix.lower() not in _LOG_SUFFIXES:
-        return []
-    return [line for line in text.decode("utf-8", errors="replace").splitlines() if line.strip()]
+        return None, []
+    lines = ((0, line, True) for line in text.decode("utf-8", errors="replace").splitlines() if line.strip())
+    header, before = first_header(lines, fewest)
+    if header is None:
+        return None, []
+    return header, [split(line, header.separator) for _, line, _ in islice(chain(before, lines), _TOLD_BY)]
 
 
 def _fits(row: list[str], header: Header) -> bool:
@@ -114,8 +116,7 @@ def _lines(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[Line]:
 
 def _table(lines: Iterator[Line], path: Path, skipped: list[Skipped]) -> tuple[Header, Iterator[Row]]:
     """The header in the first line, and the rows below it."""
-    first = next((line for _, line, _ in lines if line.strip()), None)
-    header = header_of(first, fewest=1) if first else None
+    header, before = first_header(lines, fewest=1)
     if header is None:
         raise InputError(
             f"{path}: no header names the columns",
@@ -123,14 +124,14 @@ def _table(lines: Iterator[Line], path: Path, skipped: list[Skipped]) -> tuple[H
         )
     if is_download(header):
         header.names[2] = metric_of_file(path)
-    return header, _rows(lines, header, skipped)
+    return header, _rows(chain(before, lines), header, skipped)
 
 
-def _rows(lines: Iterator[Line], header: Header, skipped: list[Skipped]) -> Iterator[Row]:
+def _rows(lines: Iterable[Line], header: Header, skipped: list[Skipped]) -> Iterator[Row]:
     separator, width = header.separator, len(header.names)
     ends: deque[str] = deque(maxlen=_COMPARED)
     for number, line, ended in lines:
-        if not line.strip():
+        if not line.strip() or line.startswith("#"):  # a remark
             continue
         cells = split(line, separator) if '"' in line else [cell.strip() for cell in line.split(separator)]
         if len(cells) != width:

@@ -123,3 +123,26 @@ def test_a_header_of_more_than_the_first_bytes(tmp_path: Path) -> None:
     assert adapter.name == "csv"
     (reading,) = adapter.read(path, ReadOptions())
     assert reading.series["loss"].select(pl.col("value").sum()).item() == 2.0
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "# started 2026-01-05, seed 3\nstep,loss,grad_norm\n",
+        "# step,loss,grad_norm\n",
+        "#step,loss,grad_norm\n",
+        "# a remark\n\n#step,loss,grad_norm\n",
+        "\ufeffstep,loss,grad_norm\n",
+    ],
+)
+def test_remarks_ahead_of_the_rows(tmp_path: Path, head: str) -> None:
+    text = f"{head}10,2.5,1.0\n# resumed\n20,2.25,1.5\n"
+    assert reader.claims(Path("log.csv"), text.encode())
+    reading = read(tmp_path, text)
+    assert reading.series["grad_norm"].select("step", "value").rows() == [(10, 1.0), (20, 1.5)]
+    assert reading.skipped == ()
+
+
+def test_an_index_may_be_called_by_its_sign(tmp_path: Path) -> None:
+    reading = read(tmp_path, "#,loss,grad_norm\n10,2.5,1.0\n20,2.25,1.5\n")
+    assert reading.series["loss"].select("step", "value").rows() == [(10, 2.5), (20, 2.25)]
