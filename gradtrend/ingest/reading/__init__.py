@@ -23,9 +23,13 @@ MAX_SKIPPED_KEPT = 100  # the report lists the first 100 and a count
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the user said about reading. `run_id` picks a run in a store that holds several."""
+    """What the user said about reading. `run_id` picks a run in a store that holds several; `columns` names those of a
+    table of numbers without a header; `names` are the metrics that the user says are logged.
+    """
 
     run_id: str | None = None
+    columns: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,9 @@ class Adapter:
     run; it raises `InputError` where nothing can be used and lists lesser damage in `Reading.skipped`. `read_stream` is
     for formats that can be read once from a pipe.
 
+    `holds(path, head, names)` says whether a file can be read as this format by somebody who knows that it logs one of
+    these metrics, though nothing else tells it.
+
     What the format's own tools take for granted: `one_run_a_folder`, that files side by side are of one run;
     `holds_runs`, that one path may hold several runs, of which `ReadOptions.run_id` names one; `folder_a_series`, that
     a writer may put one series into a folder named after it.
@@ -79,6 +86,7 @@ class Adapter:
     claims: Callable[[Path, bytes], bool]
     read: Callable[[Path, ReadOptions], Sequence[Reading]]
     read_stream: Callable[[BinaryIO], Sequence[Reading]] | None = None
+    holds: Callable[[Path, bytes, Sequence[str]], bool] | None = None
     one_run_a_folder: bool = False
     holds_runs: bool = False
     folder_a_series: bool = False

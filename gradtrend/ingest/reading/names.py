@@ -71,6 +71,8 @@ def name_metric(name: str) -> Naming:
         return Naming(Role.GRAD_NORM, None, "the trainer warns of each norm that is not finite", quantity, priority=9)
     if patterns.OTHER_AXIS.search(text):
         return Naming(Role.OTHER, None, "the same metric over another axis than steps", quantity)
+    if patterns.SETTING.search(text):
+        return Naming(Role.OTHER, None, "a setting of the run, not measured", quantity)
     return _named_norm(name, text, quantity) or _named_otherwise(text, quantity)
 
 
@@ -129,9 +131,17 @@ def _layer_beside(name: str, text: str, core: re.Match[str], rest: str) -> str |
         return None if patterns.PARTS.match(rest) else _verbatim(name, text, start, start + len(rest))
     before = text[: core.start()].rstrip("_/.:")
     owner = _without_leading(before.lstrip("_/.:"))
-    if not patterns.LAYER_WORD.search(owner) or patterns.PARTS.match(re.split(r"[/.:]", owner)[-1]):
+    if _is_part(owner) or patterns.OF_LEARNER.search(text):
         return None
     return _verbatim(name, text, len(before) - len(owner), core.start())
+
+
+def _is_part(owner: str) -> bool:
+    """Whether what stands before a core names a part that is trained on its own, or nothing that could be a layer."""
+    if patterns.PARTS.match(re.split(r"[/.:]", owner)[-1]):
+        return True
+    inner = "/".join(word for word in owner.split("/") if not patterns.PARTS.match(word))
+    return patterns.LAYER_WORD.search(inner) is None
 
 
 def _named_otherwise(text: str, quantity: str) -> Naming:

@@ -22,7 +22,7 @@ CORE = re.compile(
     + rf"(?:l2_)?{_GRAD}(?:[_/.]?{_ORDER})*[_/.]?(?:l2_?)?(?:norms?|l2)"
     + rf"|(?:global_|total_)?(?:l2_)?norms?[_/.](?:of_)?(?:the_)?{_GRAD}"
     + rf"|{_GRAD}[_/.](?:l2|magnitude|mag)"
-    + r"|g_?norms?|gn|grdn"
+    + rf"|(?:{_GRAD}_)?g_?norms?|gn|grdn"
     + r"|(?:global|total)_(?:l2_)?norm"
     + r")"
     + _END
@@ -62,6 +62,11 @@ PARTS = re.compile(
     r"|student|teacher|reward|alpha|encoder_opt|[pv]|online|main|aux|vae|gan"
     r"|(?:rank|agent|policy|actor|critic|generator|discriminator|learner|worker)_?\d+)$"
 )
+# RLlib: `info/learner/red_0/learner_stats/grad_gnorm`, `learners/p1/gradients_default_optimizer_global_norm`. Each
+# policy is trained on its own, whatever it is called.
+OF_LEARNER = re.compile(_EDGE + r"(?:(?:info/learner|learners)/[^/]+/|learner_stats/)")
+# What a row repeats of how the run was set up: `config/lr` of Ray Tune is no learning rate of that step.
+SETTING = re.compile(_EDGE + r"(?:config|hparams?|hyper_?params?|hyperparameters)[/.]")
 # `ema` stands for averaged weights, which are evaluated and not trained; `dev` is sure only as a whole word of a name.
 HELD_OUT = re.compile(rf"{_EDGE}(?:{'|'.join((*HELD_OUT_WORDS, 'dev', 'holdout', 'ema'))}){_END}")
 LOSS = re.compile(
@@ -91,8 +96,10 @@ PARAM_NORM = re.compile(
     _EDGE + r"(?:(?:params?|parameters?|weights?|model)[_/.](?:l2_)?(?:global_)?norms?"
     r"|(?:l2_)?norms?[_/.](?:params?|weights?|parameters?)|pnorm|wnorm)" + _END
 )
-LEADING = re.compile(r"^(?:train|training|trainer|metrics?|optim|optimizer|debug|stats|scalars?|log|perf)[_/.:]")
-TRAILING = re.compile(r"[_/.:](?:train|training|step)$")
+LEADING = re.compile(
+    r"^(?:ray/tune|train|training|trainer|metrics?|optim|optimizer|debug|stats|scalars?|log|perf)[_/.:]"
+)
+TRAILING = re.compile(r"[_/.:](?:train|training|step|nats?|bits?)$")  # the last two are units: `Loss [nats]`
 LAYER_WORD = re.compile(r"\d|(?:^|[_/.:])(?:weight|bias|layers?|blocks?)(?:$|[_/.:])")
 OTHER_AXIS = re.compile(r"_vs_\w+$")  # Megatron writes each metric a second time, over samples
 

@@ -1,4 +1,4 @@
-"""The settings of a run folder: hparams.yaml, LightlyTrain's train.log."""
+"""The settings of a run folder: hparams.yaml, Hydra's config, Ray Tune's params.json, LightlyTrain's train.log."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gradtrend.ingest.files.regular import read_regular
 from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
 
-_HPARAMS_FILES = ("hparams.yaml", "hparams.yml")
+_HPARAMS_FILES = ("hparams.yaml", "hparams.yml", "hparams.json")
+_HYDRA = ".hydra"  # the folder of the config of a run, and of what was said on the command line
+_CONFIG, _OVERRIDES = "config.yaml", "overrides.yaml"
+_RAY_TUNE = "params.json"  # is beside these logs, if it is Ray Tune's
+_TRIAL_LOGS = ("result.json", "progress.csv")
+_MOST_JSON = 1 << 20  # bytes
 _MAX_FOLDERS = 100  # loggers nest their folders a few levels; a data set beside them must not be walked
 _MAX_DEPTH = 3
 PART_BYTES = 16 * 1024 * 1024  # a run prints its arguments when it starts; a resumed one appends them to the log
@@ -23,11 +29,9 @@ _ARGS = re.compile(r"(Resolved Args:|Resolved configuration:|\bArgs:)\s*(?=\{)")
 def settings_of(folder: Path) -> Settings:
     """The settings that the files in a run folder give; what is missing or broken is simply not known."""
     sources = [settings_from(arguments) for arguments in _train_log_arguments(folder / _TRAIN_LOG)]
-    for path in _hparams_files(folder):
-        from gradtrend.ingest.files.yaml import read_yaml
-
+    for path in (*_config_files(folder), *_hparams_files(folder)):
         try:
-            found = settings_from(read_yaml(path))
+            found = settings_from(_read(path))
         except RecursionError:  # YAML may hold itself
             continue
         if found.framework is None and re.match(r"version_\d+$", path.parent.name):
@@ -36,6 +40,32 @@ def settings_of(folder: Path) -> Settings:
     if any(folder.glob("trainer_state.json")) or any(folder.glob("checkpoint-*/trainer_state.json")):
         sources.append(Settings(framework="transformers"))
     return merge_settings(Settings(), *sources)
+
+
+def _config_files(folder: Path) -> Iterator[Path]:
+    """The files of Hydra and of Ray Tune in a run folder, the surest first."""
+    yield from (file for name in (_OVERRIDES, _CONFIG) if (file := folder / _HYDRA / name).is_file())
+    if (folder / _RAY_TUNE).is_file() and any((folder / log).is_file() for log in _TRIAL_LOGS):
+        yield folder / _RAY_TUNE
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """What a file says, as a mapping; empty where it is damaged."""
+    if path.suffix == ".json":
+        return _read_json(path)
+    from gradtrend.ingest.files.yaml import read_yaml, read_yaml_list
+
+    if path.name == _OVERRIDES:
+        return dict(word.lstrip("+~").split("=", 1) for word in read_yaml_list(path) if "=" in word)
+    return read_yaml(path)
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(read_regular(path, _MOST_JSON))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, Mapping) else {}
 
 
 def _hparams_files(folder: Path) -> list[Path]:
