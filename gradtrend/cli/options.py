@@ -15,7 +15,15 @@ _READING = (
     click.option("--loss", metavar="NAME", help="The loss's metric name."),
     click.option("--lr", metavar="NAME", help="The learning rate's metric name."),
     click.option("--source", default="auto", show_default=True, metavar="FORMAT", help="Read only this format."),
-    click.option("--run-id", metavar="ID", help="Which run of a store that holds several."),
+    click.option(
+        "--run-id",
+        "run_ids",
+        multiple=True,
+        metavar="ID",
+        help="Only this run of a store: its id, its name, or the beginning of either. Several times for several.",
+    ),
+    click.option("--experiment", metavar="NAME", help="Only the runs of this experiment of a store: its name or id."),
+    click.option("--newest", is_flag=True, help="Only the newest run of a store that has metrics."),
 )
 
 output_option = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the report to a file.")

@@ -7,6 +7,7 @@ nothing of roles, joining or judging.
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 from gradtrend.ingest.runs.find import RunFiles, find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.ingest.settings.folder import settings_of
@@ -20,6 +21,8 @@ __all__ = [
     "ReadOptions",
     "Reading",
     "RunFiles",
+    "StoredRun",
+    "WantedRuns",
     "adapters_of",
     "find_runs",
     "load_runs",

@@ -41,7 +41,7 @@ def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
     """
     plan = _plan(options)
     adapters_of(options.source)  # an error for a format that there is not comes before one for a path
-    runs = find_runs(path, options.source)
+    runs = find_runs(path, options.source, options.wanted)
     logs = logs_of(runs[0], options) if len(runs) == 1 else ()
     names = [log.run for log in logs] or [run.name for run in runs]
     if len(names) > 1:

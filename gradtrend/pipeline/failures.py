@@ -21,7 +21,7 @@ def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failur
     """The runs at a path, or the one failure to find any. Raises `ConfigError` for a source that there is not."""
     adapters_of(options.source)
     failures: list[Failure] = []
-    return _guarded(path, options, lambda: find_runs(path, options.source), failures) or failures
+    return _guarded(path, options, lambda: find_runs(path, options.source, options.wanted), failures) or failures
 
 
 def each_log(

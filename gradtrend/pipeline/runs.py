@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradtrend.ingest import SOURCES, Choice, ReadOptions, RunFiles, load_runs
+from gradtrend.ingest import SOURCES, Choice, RunFiles, WantedRuns, load_runs
 from gradtrend.model.runlog import RunLog
 
 
@@ -17,12 +17,19 @@ class AnalyzeOptions:
     loss: str | None = None
     lr: str | None = None
     source: str = "auto"
-    run_id: str | None = None
+    run_ids: tuple[str, ...] = ()
+    experiment: str | None = None
+    newest: bool = False
     rules_dir: Path | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     replay: bool = False
     trust: bool = False
+
+    @property
+    def wanted(self) -> WantedRuns:
+        """Which runs of stores are wanted."""
+        return WantedRuns(self.run_ids, self.experiment, self.newest)
 
 
 def whose_bug(source: str) -> str:
@@ -32,5 +39,4 @@ def whose_bug(source: str) -> str:
 
 def logs_of(run: RunFiles, options: AnalyzeOptions) -> tuple[RunLog, ...]:
     """What a run folder holds, at least one log. Raises `InputError` where it cannot be read."""
-    choice = Choice(options.metric, options.loss, options.lr)
-    return load_runs(run, ReadOptions(options.run_id), choice)
+    return load_runs(run, Choice(options.metric, options.loss, options.lr))

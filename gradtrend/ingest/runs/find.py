@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats import SOURCES
+from gradtrend.ingest.formats import SOURCES, adapters_of
+from gradtrend.ingest.reading import Address
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
+from gradtrend.ingest.reading.stored_runs import WantedRuns
+from gradtrend.ingest.runs.stores import each_stored_run
 from gradtrend.ingest.runs.tree import LogFile, Tree, adapter_for, adapter_without_head, log_tree
+from gradtrend.model.runlog import Note
 
 # Folders that loggers and trainers make inside one run.
 _CONTAINER = re.compile(
@@ -22,6 +26,9 @@ _CONTAINER = re.compile(
     rf"|checkpoint-\d+|files|vis_data|train|training|{'|'.join(HELD_OUT_WORDS)}|checkpoints)$",
     re.IGNORECASE,
 )
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters at least: C: is a drive
+_ALL = WantedRuns()
 
 # `SummaryWriter.add_hparams` makes a folder named by the time.
 _HPARAMS_FOLDER = re.compile(r"^\d{9,}(?:\.\d+)?$")
@@ -31,19 +38,52 @@ _HPARAMS_FOLDER = re.compile(r"^\d{9,}(?:\.\d+)?$")
 class RunFiles:
     """One run: its name as reported (the path as given, joined with the child), its folder and its logs.
 
-    `is_stream` says that its log can be read once, and by this process alone.
+    `is_stream` says that its log can be read once, and by this process alone; `alone`, that what else lies in the folder
+    (captures, settings) is of this run; `notes` are what was noticed when it was found, and `error` is why it cannot be
+    read.
     """
 
     name: str
     folder: Path
     logs: tuple[LogFile, ...]
     is_stream: bool = False
+    alone: bool = True
+    notes: tuple[Note, ...] = ()
+    error: InputError | None = None
 
 
-def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
-    """The runs at a path, at least one. Raises InputError for a missing or unreadable path."""
+def find_runs(path: str, source: str = "auto", wanted: WantedRuns = _ALL) -> tuple[RunFiles, ...]:
+    """The runs at a path, at least one; of its stores the wanted ones.
+
+    Raises InputError for a missing or unreadable path, and for runs that are asked for and not there.
+    """
     if not path:  # and not the current folder, which Path makes of it
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
+    address = _address(path, source)
+    place = path if address is None else address.place
+    wanted = wanted if address is None else _narrowed(wanted, address.wanted)
+    found = each_stored_run(_found(place, source), place, wanted, source)
+    if address is None:
+        return found
+    if len(found) == 1 and address.wanted.ids:  # the address of a run's own page
+        return (replace(found[0], name=path),)
+    return tuple(replace(run, name=path + run.name.removeprefix(place)) for run in found)
+
+
+def _address(path: str, source: str) -> Address | None:
+    """What an address means to the format that it is of, None where it is a path."""
+    if not _ADDRESS.match(path):
+        return None
+    asked = (adapter.address(path) for adapter in adapters_of(source) if adapter.address is not None)
+    return next((address for address in asked if address is not None), None)
+
+
+def _narrowed(wanted: WantedRuns, by_address: WantedRuns) -> WantedRuns:
+    return WantedRuns(wanted.ids or by_address.ids, wanted.experiment or by_address.experiment, wanted.newest)
+
+
+def _found(path: str, source: str) -> tuple[RunFiles, ...]:
+    """The runs at a path by their files."""
     root = Path(path)
     if path == "-":
         return (_stream(path, root, source),)

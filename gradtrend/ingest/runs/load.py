@@ -10,10 +10,12 @@ from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
+from gradtrend.ingest.reading.stored_runs import WantedRuns, chosen
 from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import join
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.ingest.runs.steps import with_steps
+from gradtrend.ingest.runs.tree import LogFile
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
@@ -28,20 +30,66 @@ class Choice:
     lr: str | None = None
 
 
-def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunLog, ...]:
+def load_runs(run: RunFiles, choice: Choice) -> tuple[RunLog, ...]:
     """The logs of one run folder, joined; several runs where its files turn out to be of different ones.
 
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
-    readings, errors = _read_all(run, options)
-    apart = _apart(readings, run)
-    if len(apart) < 2:
-        return (_joined(run, readings, errors, choice),)
+    if run.error is not None:
+        raise run.error
+    errors: list[InputError] = []
+    readings = [reading for log in run.logs if not _is_open_store(log) for reading in _read(log, errors)]
+    if not run.alone and len(readings) > 1:
+        from gradtrend.ingest.runs.beside import of_stored_run
+
+        readings = of_stored_run(readings)
+    stores = _stores_beside(run, errors)
+    if stores:
+        from gradtrend.ingest.runs.beside import parted
+
+        parts = parted(readings, stores)
+        if len(parts) == 1:
+            return (_joined(replace(run, notes=(*run.notes, *parts[0].notes)), parts[0].readings, errors, choice),)
+        apart = [(_name_of(part.stored, run), part.readings) for part in parts]
+    else:
+        several = _apart(readings, run)
+        if len(several) < 2:
+            return (_joined(run, readings, errors, choice),)
+        apart = [(os.path.join(run.name, parts[0].path.name), parts) for parts in several]  # noqa: PTH118
     # What the folder holds beside them cannot be told to belong to one of them: it stands with the first.
-    named = [replace(run, name=os.path.join(run.name, parts[0].path.name)) for parts in apart]  # noqa: PTH118
-    first = _joined(named[0], apart[0], errors, choice)
-    rest = [_joined(name, parts, [], choice, debug=False) for name, parts in zip(named[1:], apart[1:], strict=True)]
+    first = _joined(replace(run, name=apart[0][0]), apart[0][1], errors, choice)
+    rest = [_joined(replace(run, name=name), parts, [], choice, debug=False) for name, parts in apart[1:]]
     return (first, *rest)
+
+
+def _name_of(stored: Reading | None, run: RunFiles) -> str:
+    """The name of a run among several of a folder: by its store and its id there, else the folder's own."""
+    if stored is None or stored.run is None:
+        return run.name
+    store = next((log.path for log in run.logs if stored.path.is_relative_to(log.path)), stored.path)
+    return os.path.join(run.name, store.relative_to(run.folder), stored.run.id)  # noqa: PTH118
+
+
+def _stores_beside(run: RunFiles, errors: list[InputError]) -> list[list[Reading]]:
+    """The readings of each store whose runs are not told apart yet, one for each of its runs; `errors` gets those of
+    what cannot be read.
+    """
+    stores = [log for log in run.logs if _is_open_store(log)]
+    return [found for log in stores if (found := _each_run(log, errors))]
+
+
+def _is_open_store(log: LogFile) -> bool:
+    return log.adapter.runs is not None and log.run is None
+
+
+def _each_run(store: LogFile, errors: list[InputError]) -> list[Reading]:
+    assert store.adapter.runs is not None
+    try:
+        runs = chosen(store.adapter.runs(store.path, WantedRuns()), WantedRuns(), str(store.path))
+    except InputError as error:
+        errors.append(error)
+        return []
+    return [reading for run in runs for reading in _read(replace(store, run=run), errors)]
 
 
 def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
@@ -56,7 +104,7 @@ def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
 def _joined(
     run: RunFiles, readings: list[Reading], errors: list[InputError], choice: Choice, debug: bool = True
 ) -> RunLog:
-    captures, reports = debug_evidence(run.folder) if debug else ((), ())
+    captures, reports = debug_evidence(run.folder) if debug and run.alone else ((), ())
     if not readings and not captures and not reports:
         raise errors[0] if errors else _nothing_in(run)
     held = [reading for reading in readings if reading.series or reading.skipped_count]
@@ -76,25 +124,21 @@ def _joined(
         losses=joined.losses,
         reasons=joined.reasons,
         sources=sources,
-        notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
+        name=next((reading.run.name for reading in reversed(readings) if reading.run is not None), None),
+        notes=(*run.notes, *noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
         captures=captures,
         overflow_reports=reports,
-        settings=merge_settings(settings_of(run.folder), *(reading.settings for reading in numbered)),
+        settings=merge_settings(*([settings_of(run.folder)] if run.alone else []), *(reading.settings for reading in numbered)),
     )
 
 
-def _read_all(run: RunFiles, options: ReadOptions) -> tuple[list[Reading], list[InputError]]:
-    """What every log of the run held, and the errors of those that could not be read."""
-    readings: list[Reading] = []
-    errors: list[InputError] = []
-    for log in run.logs:
-        try:
-            readings += log.adapter.read(log.path, options)
-        except InputError as error:
-            if options.run_id is not None and log.adapter.holds_runs:  # the run that was asked for is not there
-                raise
-            errors.append(error)
-    return readings, errors
+def _read(log: LogFile, errors: list[InputError]) -> Sequence[Reading]:
+    """What a log of the run held; nothing, and an error more, where it cannot be read."""
+    try:
+        return log.adapter.read(log.path, ReadOptions(log.run))
+    except InputError as error:
+        errors.append(error)
+        return ()
 
 
 def _nothing_in(run: RunFiles) -> InputError:

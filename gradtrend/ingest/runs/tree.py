@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import HEAD_BYTES, Adapter
+from gradtrend.ingest.reading.stored_runs import StoredRun
 
 _MAX_DEPTH = 8  # run folders nest a few levels; deeper trees are data sets
 # Never logs, and often many or large: weights, images, code, archives of data.
@@ -26,10 +27,11 @@ _Place = tuple[int, int]  # device and inode
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A path (file, or folder such as `mlruns/`) and the adapter that reads it."""
+    """A path (file, or folder such as `mlruns/`), the adapter that reads it, and which run of it where it is a store."""
 
     path: Path
     adapter: Adapter
+    run: StoredRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

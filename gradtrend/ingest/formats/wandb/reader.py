@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradtrend.errors import EmptyLogError
+from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.files.protobuf import integer, message_time, whole_fields
 from gradtrend.ingest.formats.wandb.records import records
-from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.numbers import number, whole
 from gradtrend.ingest.reading.rows import NOT_METRICS, flatten
+from gradtrend.ingest.reading.stored_runs import StoredRun
 from gradtrend.model.runlog import Skipped
 
 # Field numbers of wandb_internal.proto.
@@ -26,7 +27,8 @@ _HISTORY, _METRIC, _RUN = 2, 12, 17
 _ITEM, _HISTORY_STEP = 1, 2
 _KEY, _NESTED_KEY, _VALUE_JSON = 1, 2, 16
 _NAME, _GLOB, _STEP_METRIC, _STEP_METRIC_INDEX = 1, 2, 4, 5
-_START_TIME = 17
+_RUN_ID, _PROJECT, _DISPLAY_NAME, _START_TIME = 1, 3, 8, 17
+_HEAD = 256 * 1024  # bytes, in which a run's own record stands: only the configuration is before it or in it
 _GLOBAL_STEPS = ("global_step", "trainer/global_step", "train/global_step")
 
 
@@ -63,8 +65,27 @@ class _Axes:
         return next((axis for glob, axis in self.globs if fnmatch.fnmatchcase(name, glob)), None)
 
 
-def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
+def about(path: Path) -> StoredRun:
+    """What the head of a file says about its run; where it is damaged, that is little."""
+    with suppress(InputError, OSError):
+        for record in records(path, [], _HEAD):
+            for key, value in whole_fields(record):
+                if key == _RUN and isinstance(value, bytes):
+                    return _run_of(value)
+    return StoredRun("", None, None, has_metrics=True)
+
+
+def _run_of(record: bytes) -> StoredRun:
+    said = {key: value.decode("utf-8", "replace") for key, value in whole_fields(record) if isinstance(value, bytes)}
+    project = said.get(_PROJECT)
+    started = message_time(record, _START_TIME)
+    names = (project,) if project else ()
+    return StoredRun(said.get(_RUN_ID, ""), said.get(_DISPLAY_NAME) or None, started, has_metrics=True, experiment=names)
+
+
+def read_file(path: Path) -> Reading:
     """The logged scalars. Raises InputError where the file holds none."""
+    run: StoredRun | None = None
     skipped: list[Skipped] = []
     axes = _Axes()
     columns: dict[str, Column] = {}
@@ -78,13 +99,14 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             elif key == _METRIC:
                 axes.add(value)
             elif key == _RUN:
-                started = message_time(value, _START_TIME) or started
+                run = _run_of(value)
+                started = run.started or started
     series = series_of(columns)
     if not series:
         raise EmptyLogError(
             f"{path}: no logged values in this Weights & Biases run", "Was it stopped before the first log?"
         )
-    return (Reading("wandb", path, series, started=started).with_skipped(skipped),)
+    return Reading("wandb", path, series, started=started, run=run).with_skipped(skipped)
 
 
 def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:

@@ -1,0 +1,167 @@
+"""A store beside other logs: which of its runs is theirs, told by equal values at equal steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from gradtrend.ingest.reading import Reading
+from gradtrend.ingest.reading.names import name_metric
+from gradtrend.ingest.runs.agreement import TOLERANCE, agreement
+from gradtrend.ingest.runs.steps import with_steps
+from gradtrend.model.runlog import Note, rows_that_count
+from gradtrend.model.words import Role
+
+_LEAST_COMMON = 3  # steps, from which two series can be said to agree
+_STEP_BASES = (0, 1, -1)  # one logger counts steps from 0, another from 1
+
+
+class Part(NamedTuple):
+    """Readings of one fit; `stored` are those of a store among them, `notes` what of that store is left out."""
+
+    readings: list[Reading]
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def stored(self) -> Reading | None:
+        """Its run of a store, the last part of it."""
+        return next((reading for reading in reversed(self.readings) if reading.run is not None), None)
+
+
+def parted(others: Sequence[Reading], stores: Sequence[Sequence[Reading]]) -> list[Part]:
+    """The readings by fit: `others` of a folder's logs, and one reading for each run of each of its stores.
+
+    A run joins the logs that it agrees with. Where all logs are of one fit, the other runs of its store are left out,
+    and a note says so; where none agrees, or the logs are of several fits, each is a part of its own.
+    """
+    parts = [Part(list(others))] if others else []
+    for runs in stores:
+        parts = _with_store(parts, runs)
+    return parts
+
+
+def of_stored_run(readings: Sequence[Reading]) -> list[Reading]:
+    """The readings of a run of a store, and of those beside it the ones in its own folders or that agree with it."""
+    stored = [reading for reading in readings if reading.run is not None]
+    folders = [folder for reading in stored if reading.run is not None for folder in reading.run.folders]
+    return [
+        reading
+        for reading in readings
+        if reading.run is not None
+        or any(reading.path.is_relative_to(folder) for folder in folders)
+        or any(_same_fit(reading, one) for one in stored)
+    ]
+
+
+def _with_store(parts: Sequence[Part], runs: Sequence[Reading]) -> list[Part]:
+    """The parts with the runs of one more store."""
+    if len(runs) == 1 and len(parts) == 1 and parts[0].stored is None:  # a folder of one run, whatever it logged where
+        return [Part([*parts[0].readings, *runs])]
+    logged = [reading for part in parts for reading in part.readings]
+    partners = [[i for i, reading in enumerate(logged) if _same_fit(reading, run)] for run in runs]
+    kept = _without_repeats(runs, partners)
+    grouped: list[Part] = []
+    taken: dict[int, Part] = {}
+    for place in kept:
+        known = next((taken[i] for i in partners[place] if i in taken), None)
+        part = known or Part([])
+        if known is None:
+            grouped.append(part)
+        part.readings.extend([logged[i] for i in partners[place] if i not in taken])
+        part.readings.append(runs[place])
+        taken |= dict.fromkeys(partners[place], part)
+    rest = _rest(parts, logged, taken)
+    if len(grouped) == 1 and len(parts) == 1 and parts[0].stored is None:
+        left = [run for place, run in enumerate(runs) if place not in kept]
+        return [Part([*rest[0].readings, *grouped[0].readings] if rest else grouped[0].readings, _note(left, runs[kept[0]]))]
+    unmatched = [Part([run]) for place, run in enumerate(runs) if not partners[place]]
+    return [*grouped, *rest, *unmatched]
+
+
+def _rest(parts: Sequence[Part], logged: Sequence[Reading], taken: dict[int, Part]) -> list[Part]:
+    """What is left of the parts when some readings were taken out of them."""
+    gone = {id(logged[i]) for i in taken}
+    left = [Part([one for one in part.readings if id(one) not in gone], part.notes) for part in parts]
+    return [part for part in left if part.readings]
+
+
+def _without_repeats(runs: Sequence[Reading], partners: Sequence[Sequence[int]]) -> list[int]:
+    """The places of the runs that agree with logs, but for those whose steps another one covers: of two fits from one
+    seed the one that ended early agrees with the other's logs, too.
+    """
+    spans = {place: _span(runs[place]) for place, found in enumerate(partners) if found}
+    kept: list[int] = []
+    for place in sorted(spans, key=lambda place: (spans[place][0] - spans[place][1], place)):
+        same = (other for other in kept if set(partners[other]) & set(partners[place]))
+        if not any(_within(spans[place], spans[other]) for other in same):
+            kept.append(place)
+    return sorted(kept)
+
+
+def _within(short: tuple[int, int], long: tuple[int, int]) -> bool:
+    return long[0] <= short[0] and short[1] <= long[1]
+
+
+def _span(reading: Reading) -> tuple[int, int]:
+    """The first and the last step of the judged series of a reading."""
+    steps = pl.concat([rows["step"] for _, _, rows in _judged(reading)] or [pl.Series([0])])
+    low, high = steps.min(), steps.max()
+    assert isinstance(low, int)
+    assert isinstance(high, int)
+    return low, high
+
+
+def _note(left: Sequence[Reading], taken: Reading) -> tuple[Note, ...]:
+    """A note on the runs of a store that are not those of the logs beside it."""
+    from gradtrend.ingest.reading.stored_runs import listed
+
+    runs = [reading.run for reading in left if reading.run is not None]
+    if not runs or taken.run is None:
+        return ()
+    store = taken.path.name
+    message = f"{store} holds {len(runs) + 1} runs; the other logs here are of {taken.run}. Its others: {listed(runs)}"
+    return (Note("several-runs", message),)
+
+
+def _same_fit(a: Reading, b: Reading) -> bool:
+    """Whether two readings log the same values at the same steps, to the last that both have; by their gradient norms,
+    or where these have no step in common or stand still by their losses.
+    """
+    tolerance = max(TOLERANCE, 10.0 ** (1 - min(a.digits, b.digits)))
+    for role in (Role.GRAD_NORM, Role.LOSS):
+        pairs = [(x, y) for (r, q, x) in _judged(a) for (s, p, y) in _judged(b) if r is s is role and q == p]
+        told = [_equal(x, y, tolerance) for x, y in pairs]
+        if any(one is not None for one in told):
+            return any(told)
+    return False
+
+
+def _judged(reading: Reading) -> Iterator[tuple[Role, tuple[str, str | None], pl.DataFrame]]:
+    """Role, quantity and layer, and the rows that count, of each gradient norm and loss."""
+    stepped = with_steps(reading)
+    for metric, points in stepped.series.items():
+        naming = name_metric(metric)
+        if naming.role in (Role.GRAD_NORM, Role.LOSS):
+            rows = points.select("step", "value").drop_nulls("step")
+            yield naming.role, (naming.quantity, naming.layer), rows.filter(
+                pl.Series(rows_that_count(rows["step"].to_numpy()))
+            )
+
+
+def _equal(a: pl.DataFrame, b: pl.DataFrame, tolerance: float) -> bool | None:
+    """Whether two series agree; None where they have too few steps in common, or stand still and so agree with any."""
+    found = [agreement(a, b, shift, tolerance) for shift in _STEP_BASES]
+    told = [one for one in found if one.common >= _LEAST_COMMON]
+    if not told or _stands_still(a, tolerance) or _stands_still(b, tolerance):
+        return None
+    return any(one.holds and one.ends_alike for one in told)
+
+
+def _stands_still(rows: pl.DataFrame, tolerance: float) -> bool:
+    finite = rows.filter(pl.col("value").is_finite())["value"]
+    low, high = finite.min(), finite.max()
+    if not isinstance(low, float) or not isinstance(high, float):
+        return True
+    return high - low <= 2 * tolerance * max(abs(low), abs(high))
