@@ -36,7 +36,16 @@ __all__ = [
 
 # Where each name is, so that a report does not load what reads logs (polars), nor `import gradtrend.plugins` anything.
 _PLACES = {
-    "gradtrend.ingest": ("POINTS_SCHEMA", "Adapter", "Column", "ReadOptions", "Reading", "StoredRun", "WantedRuns", "series_of"),
+    "gradtrend.ingest": (
+        "POINTS_SCHEMA",
+        "Adapter",
+        "Column",
+        "ReadOptions",
+        "Reading",
+        "StoredRun",
+        "WantedRuns",
+        "series_of",
+    ),
     "gradtrend.model.report": ("Failure", "Report"),
     "gradtrend.model.runlog": ("Note", "Settings", "Skipped"),
     "gradtrend.report": ("Style",),

@@ -75,8 +75,8 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """The judgement of one run. `run` is its path as given, of a store's run joined with its id; `name` is what the store
-    calls it. `confidence` is None when undetermined.
+    """The judgement of one run. `run` is its path as given, of a store's run joined with its id; `name` is what the
+    store calls it. `confidence` is None when undetermined.
     """
 
     run: str

@@ -33,7 +33,7 @@ class Address:
     """What the address of a store, or of a page of it, means: the place of the store, and the runs it speaks of."""
 
     place: str
-    wanted: WantedRuns = WantedRuns()
+    wanted: WantedRuns = field(default_factory=WantedRuns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class Adapter:
     What the format's own tools take for granted: `one_run_a_folder`, that files side by side are of one run;
     `folder_a_series`, that a writer may put one series into a folder named after it.
 
-    A format whose paths are stores has `runs`: all runs of a store, for the caller to choose from, or no more than those
-    wanted where that is less work; `read` then reads `ReadOptions.run`. `address` says what an address means that is no
-    path of a file, None where it is not of this format.
+    A format whose paths are stores has `runs`: all runs of a store, for the caller to choose from, or no more than
+    those wanted where that is less work; `read` then reads `ReadOptions.run`. `address` says what an address means that
+    is no path of a file, None where it is not of this format.
     """
 
     name: str

@@ -73,8 +73,8 @@ def chosen(runs: Sequence[StoredRun], wanted: WantedRuns, store: str) -> tuple[S
             f"{store} holds no run with metrics ({len(runs)} runs in all)",
             "Check that the run logged metrics here, or give another store.",
         )
-    newest_first = _newest_first(usable)
-    return tuple(newest_first[:1] if wanted.newest else reversed(newest_first))
+    oldest_first = sorted(usable, key=_start)
+    return tuple(oldest_first[-1:] if wanted.newest else oldest_first)
 
 
 def newest(runs: Sequence[StoredRun], store: str) -> StoredRun:
@@ -101,7 +101,7 @@ def _of_experiment(runs: Sequence[StoredRun], wanted: str | None, store: str) ->
     found = [run for run in runs if wanted in run.experiment]
     if found:
         return found
-    names = sorted({" ".join(dict.fromkeys(reversed(run.experiment))) for run in runs if run.experiment})
+    names = sorted({f"{run.experiment[-1]} ({run.experiment[0]})" for run in runs if run.experiment})
     hint = f"It has runs of: {', '.join(_near(wanted, names))}" if names else "Its runs belong to no experiment."
     raise InputError(f"no run of an experiment {wanted} in {store}", hint)
 
@@ -154,4 +154,8 @@ def _near(wanted: str, words: list[str]) -> list[str]:
 
 def _newest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
     """The runs by start time, newest first; those without one come last."""
-    return sorted(runs, key=lambda run: -math.inf if run.started is None else run.started, reverse=True)
+    return sorted(runs, key=_start, reverse=True)
+
+
+def _start(run: StoredRun) -> float:
+    return -math.inf if run.started is None else run.started

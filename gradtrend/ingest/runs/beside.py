@@ -38,7 +38,7 @@ def parted(others: Sequence[Reading], stores: Sequence[Sequence[Reading]]) -> li
     """
     parts = [Part(list(others))] if others else []
     for runs in stores:
-        parts = _with_store(parts, runs)
+        parts = _with_store(parts, runs, bool(others))
     return parts
 
 
@@ -55,10 +55,11 @@ def of_stored_run(readings: Sequence[Reading]) -> list[Reading]:
     ]
 
 
-def _with_store(parts: Sequence[Part], runs: Sequence[Reading]) -> list[Part]:
-    """The parts with the runs of one more store."""
-    if len(runs) == 1 and len(parts) == 1 and parts[0].stored is None:  # a folder of one run, whatever it logged where
-        return [Part([*parts[0].readings, *runs])]
+def _with_store(parts: Sequence[Part], runs: Sequence[Reading], run_folder: bool) -> list[Part]:
+    """The parts with the runs of one more store, in a folder that is a run's by its logs, or holds stores alone."""
+    one_fit = run_folder and len(parts) == 1
+    if one_fit and len(runs) == 1:  # whatever it logged where
+        return [Part([*parts[0].readings, *runs], parts[0].notes)]
     logged = [reading for part in parts for reading in part.readings]
     partners = [[i for i, reading in enumerate(logged) if _same_fit(reading, run)] for run in runs]
     kept = _without_repeats(runs, partners)
@@ -73,9 +74,10 @@ def _with_store(parts: Sequence[Part], runs: Sequence[Reading]) -> list[Part]:
         part.readings.append(runs[place])
         taken |= dict.fromkeys(partners[place], part)
     rest = _rest(parts, logged, taken)
-    if len(grouped) == 1 and len(parts) == 1 and parts[0].stored is None:
+    if one_fit and len(grouped) == 1:
         left = [run for place, run in enumerate(runs) if place not in kept]
-        return [Part([*rest[0].readings, *grouped[0].readings] if rest else grouped[0].readings, _note(left, runs[kept[0]]))]
+        beside = [reading for part in rest for reading in part.readings]
+        return [Part([*beside, *grouped[0].readings], parts[0].notes + _note(left, runs[kept[0]]))]
     unmatched = [Part([run]) for place, run in enumerate(runs) if not partners[place]]
     return [*grouped, *rest, *unmatched]
 
@@ -145,8 +147,10 @@ def _judged(reading: Reading) -> Iterator[tuple[Role, tuple[str, str | None], pl
         naming = name_metric(metric)
         if naming.role in (Role.GRAD_NORM, Role.LOSS):
             rows = points.select("step", "value").drop_nulls("step")
-            yield naming.role, (naming.quantity, naming.layer), rows.filter(
-                pl.Series(rows_that_count(rows["step"].to_numpy()))
+            yield (
+                naming.role,
+                (naming.quantity, naming.layer),
+                rows.filter(pl.Series(rows_that_count(rows["step"].to_numpy()))),
             )
 
 

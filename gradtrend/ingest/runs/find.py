@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
@@ -16,9 +16,9 @@ from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import Address
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.reading.stored_runs import WantedRuns
+from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.runs.stores import each_stored_run
 from gradtrend.ingest.runs.tree import LogFile, Tree, adapter_for, adapter_without_head, log_tree
-from gradtrend.model.runlog import Note
 
 # Folders that loggers and trainers make inside one run.
 _CONTAINER = re.compile(
@@ -32,24 +32,6 @@ _ALL = WantedRuns()
 
 # `SummaryWriter.add_hparams` makes a folder named by the time.
 _HPARAMS_FOLDER = re.compile(r"^\d{9,}(?:\.\d+)?$")
-
-
-@dataclass(frozen=True, slots=True)
-class RunFiles:
-    """One run: its name as reported (the path as given, joined with the child), its folder and its logs.
-
-    `is_stream` says that its log can be read once, and by this process alone; `alone`, that what else lies in the folder
-    (captures, settings) is of this run; `notes` are what was noticed when it was found, and `error` is why it cannot be
-    read.
-    """
-
-    name: str
-    folder: Path
-    logs: tuple[LogFile, ...]
-    is_stream: bool = False
-    alone: bool = True
-    notes: tuple[Note, ...] = ()
-    error: InputError | None = None
 
 
 def find_runs(path: str, source: str = "auto", wanted: WantedRuns = _ALL) -> tuple[RunFiles, ...]:

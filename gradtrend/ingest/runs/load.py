@@ -11,9 +11,9 @@ from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.reading.stored_runs import WantedRuns, chosen
-from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import join
 from gradtrend.ingest.runs.roles import assign_roles
+from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.runs.tree import LogFile
 from gradtrend.ingest.settings.folder import settings_of
@@ -128,7 +128,9 @@ def _joined(
         notes=(*run.notes, *noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
         captures=captures,
         overflow_reports=reports,
-        settings=merge_settings(*([settings_of(run.folder)] if run.alone else []), *(reading.settings for reading in numbered)),
+        settings=merge_settings(
+            *([settings_of(run.folder)] if run.alone else []), *(reading.settings for reading in numbered)
+        ),
     )
 
 

@@ -6,16 +6,14 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, chosen, without_metrics
+from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.runs.tree import LogFile, log_tree
 from gradtrend.model.runlog import Note
-
-if TYPE_CHECKING:
-    from gradtrend.ingest.runs.find import RunFiles
 
 
 class _Store(NamedTuple):
@@ -79,9 +77,7 @@ def _picked(stores: Sequence[_Store], wanted: WantedRuns, path: str) -> set[int]
     return {id(run) for run in chosen(runs, wanted, path)}
 
 
-def _runs_of(
-    store: _Store, path: str, wanted: WantedRuns, source: str, picked: set[int] | None
-) -> Iterator[RunFiles]:
+def _runs_of(store: _Store, path: str, wanted: WantedRuns, source: str, picked: set[int] | None) -> Iterator[RunFiles]:
     """A run for each run of a store that is wanted, or one with the error that there is none."""
     files, log = store.files, store.log
     error, runs = store.error, [run for run in store.runs if picked is not None and id(run) in picked]
@@ -93,7 +89,7 @@ def _runs_of(
     if error is not None:
         yield replace(files, error=error)
         return
-    several = len(runs) > 1
+    several = sum(run.has_metrics and not run.deleted for run in store.runs) > 1
     name = files.name if log.path == Path(path) else _joined(files.name, log.path.relative_to(files.folder))
     note = _left_out(store, log) if picked is None and not wanted else ()
     beside = tuple(other for other in files.logs if other.adapter.runs is None)
@@ -106,7 +102,7 @@ def _runs_of(
             alone=not several,
             notes=note if run is runs[0] else (),
         )
-    if several and any(debug_evidence(files.folder)):  # of which run, nobody knows
+    if len(runs) > 1 and any(debug_evidence(files.folder)):  # of which run, nobody knows
         yield replace(files, logs=())
 
 

@@ -27,7 +27,7 @@ _Place = tuple[int, int]  # device and inode
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A path (file, or folder such as `mlruns/`), the adapter that reads it, and which run of it where it is a store."""
+    """A path (file, or folder such as `mlruns/`), the adapter that reads it, and of a store the run that is meant."""
 
     path: Path
     adapter: Adapter

@@ -12,7 +12,9 @@ from gradtrend.ingest.reading import Address
 from gradtrend.ingest.reading.stored_runs import WantedRuns
 
 # What a server's own pages have behind its address; some put it behind `#/`, and workspaces something before it.
-_PAGE = re.compile(r"^(?P<server>https?://.*?)/?(?:\?[^#]*)?(?:/ml)?(?:#/|/#/|/(?=(?:ml/)?experiments/\d))(?P<page>.*)$")
+_PAGE = re.compile(
+    r"^(?P<server>https?://.*?)/?(?:\?[^#]*)?(?:/ml)?(?:#/|/#/|/(?=(?:ml/)?experiments/\d))(?P<page>.*)$"
+)
 _EXPERIMENT = re.compile(r"(?:^|/)experiments/([^/?#&]+)")
 _RUN = re.compile(r"(?:^|/)runs/([^/?#&]+)")
 _COMPARED = re.compile(r"(?:^|/)compare-runs\?(.*)")

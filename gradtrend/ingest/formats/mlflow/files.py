@@ -122,7 +122,7 @@ def _stored_run(folder: Path, experiment: Path) -> StoredRun:
         id=_text(meta.get("run_id") or meta.get("run_uuid")) or folder.name,
         name=_text(name),
         started=started / 1000 if isinstance(started, int | float) and abs(started) < _LATEST else None,
-        has_metrics=any(_metric_files(folder)),
+        has_metrics=any(_holds_something(file) for file in _metric_files(folder)),
         deleted="deleted" in (meta.get("lifecycle_stage"), about.get("lifecycle_stage")),
         place=str(folder),
         experiment=tuple(name for name in (experiment.name, _text(about.get("name"))) if name),
@@ -135,6 +135,13 @@ def _metric_files(run: Path) -> Iterator[Path]:
     for folder, names, files in os.walk(run / "metrics"):
         names.sort()
         yield from (Path(folder) / file for file in sorted(files))
+
+
+def _holds_something(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except OSError:  # told when it is read
+        return True
 
 
 def _read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:

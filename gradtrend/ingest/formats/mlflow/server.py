@@ -30,7 +30,16 @@ _POINTS_A_PAGE = 25_000
 _THREADS = 8  # metrics asked for at a time: a server has a few workers, and the way there takes most of the time
 _MOST_EXPERIMENTS_NAMED = 10
 # What odd answers come to.
-_ODD_ANSWER = (TooMuchError, HTTPException, OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+_ODD_ANSWER = (
+    TooMuchError,
+    HTTPException,
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+)
 _ADDRESS = re.compile(r"^(https?):/+(.+)$")
 _FULL_ID = re.compile(r"^[0-9a-f]{32}$")
 _NO_SUCH_RUN = "RESOURCE_DOES_NOT_EXIST"
@@ -56,7 +65,9 @@ def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
         ids = list(names)
         stored: list[StoredRun] = []
         for first in range(0, len(ids), _EXPERIMENTS_A_SEARCH):
-            stored += _searched(api, ids[first : first + _EXPERIMENTS_A_SEARCH], names, wanted.newest and not wanted.ids)
+            stored += _searched(
+                api, ids[first : first + _EXPERIMENTS_A_SEARCH], names, wanted.newest and not wanted.ids
+            )
             if len(stored) > _MOST_RUNS:
                 raise InputError(
                     f"{api.address} holds more than {_MOST_RUNS} runs",
@@ -128,7 +139,7 @@ def _experiments(api: Api, wanted: str | None) -> dict[str, tuple[str, ...]]:
 
 
 def _searched(api: Api, ids: Sequence[str], names: Mapping[str, tuple[str, ...]], only_newest: bool) -> list[StoredRun]:
-    """The runs of some experiments, newest first; no more than the first page with one that has metrics, if asked so."""
+    """The runs of some experiments, newest first; if asked so, to the first page with one that has metrics."""
     found: list[StoredRun] = []
     for page in _run_pages(api, {"experiment_ids": ids, "order_by": ["attributes.start_time DESC"]}, names):
         found += page

@@ -83,7 +83,7 @@ def _selected(connection: sqlite3.Connection, table: str, wanted: Sequence[str])
 
 def _stored_runs(connection: sqlite3.Connection, damage: str) -> list[StoredRun]:
     """All runs of the store, also those that have lost their row in its table of runs."""
-    counts = dict(connection.execute("SELECT run_uuid, count(*) FROM metrics NOT INDEXED GROUP BY 1").fetchall())
+    counts = _counts(connection)
     names, parents = _tags(connection, _NAME), _tags(connection, _PARENT)
     experiments = _experiments(connection)
     query = _selected(connection, "runs", ("run_uuid", "name", "start_time", "lifecycle_stage", "experiment_id"))
@@ -92,7 +92,7 @@ def _stored_runs(connection: sqlite3.Connection, damage: str) -> list[StoredRun]
             id=str(run),
             name=_text(name) or names.get(run),
             started=started / 1000 if isinstance(started, int | float) else None,
-            has_metrics=counts.pop(run, 0) > 0,
+            has_metrics=counts is None or run in counts,
             deleted=stage == "deleted",
             experiment=(str(experiment), *experiments.get(experiment, ())),
             parent=parents.get(run, ""),
@@ -100,7 +100,16 @@ def _stored_runs(connection: sqlite3.Connection, damage: str) -> list[StoredRun]
         )
         for run, name, started, stage, experiment in connection.execute(f"{query} NOT INDEXED").fetchall()
     ]
-    return found + [StoredRun(str(run), None, None, has_metrics=True, damage=damage or _STRAY) for run in counts]
+    stray = {str(run) for run in counts or ()} - {run.id for run in found}
+    return found + [StoredRun(run, None, None, has_metrics=True, damage=damage or _STRAY) for run in sorted(stray)]
+
+
+def _counts(connection: sqlite3.Connection) -> dict[str, int] | None:
+    """How many values each run logged, by the table and not by an index; None where a page of it is damaged."""
+    try:
+        return dict(connection.execute("SELECT run_uuid, count(*) FROM metrics NOT INDEXED GROUP BY 1").fetchall())
+    except DAMAGE:
+        return None
 
 
 def _text(name: Any) -> str | None:

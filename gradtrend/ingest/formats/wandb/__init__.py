@@ -1,34 +1,30 @@
-"""Weights & Biases: the log of an offline or a synced run, told by its first bytes, and the folder of all runs."""
+"""Weights & Biases: the log of a run, offline or synced, and the folder of all runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradtrend.ingest.reading import Adapter, Reading, ReadOptions
-from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
+from gradtrend.ingest.reading import Reader, late
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 
-MAGIC = b":W&B"
+_MAGIC = b":W&B"
 
 
-def _claims(path: Path, head: bytes) -> bool:
-    if head or not path.is_dir():
-        return head.startswith(MAGIC)
-    from gradtrend.ingest.formats.wandb.folder import is_store
+def _may_be(path: Path, head: bytes) -> bool:
+    return head.startswith(_MAGIC) or (not head and path.is_dir())
 
-    return is_store(path)
+
+def _reader() -> Reader:
+    from gradtrend.ingest.formats.wandb import reader
+
+    return reader
 
 
 def _runs(path: Path, wanted: WantedRuns) -> Sequence[StoredRun]:
-    from gradtrend.ingest.formats.wandb.folder import runs_at
+    from gradtrend.ingest.formats.wandb import reader
 
-    return runs_at(path)
-
-
-def _read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    from gradtrend.ingest.formats.wandb.folder import read_run, runs_at
-
-    return read_run(options.run or newest(runs_at(path), str(path)))
+    return reader.runs(path, wanted)
 
 
-ADAPTER = Adapter("wandb", _claims, _read, one_run_a_folder=True, runs=_runs)
+ADAPTER = late("wandb", _may_be, _reader, one_run_a_folder=True, runs=_runs)
