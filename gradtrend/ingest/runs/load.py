@@ -47,7 +47,7 @@ def load_runs(run: RunFiles, choice: Choice) -> tuple[RunLog, ...]:
     if stores:
         from gradtrend.ingest.runs.beside import parted
 
-        parts = parted(readings, stores)
+        parts = [part._replace(readings=_as_found(part.readings, run)) for part in parted(readings, stores)]
         if len(parts) == 1:
             return (_joined(replace(run, notes=(*run.notes, *parts[0].notes)), parts[0].readings, errors, choice),)
         apart = [(_name_of(part.stored, run), part.readings) for part in parts]
@@ -60,6 +60,12 @@ def load_runs(run: RunFiles, choice: Choice) -> tuple[RunLog, ...]:
     first = _joined(replace(run, name=apart[0][0]), apart[0][1], errors, choice)
     rest = [_joined(replace(run, name=name), parts, [], choice, debug=False) for name, parts in apart[1:]]
     return (first, *rest)
+
+
+def _as_found(readings: list[Reading], run: RunFiles) -> list[Reading]:
+    """The readings in the order of the logs that they were read from."""
+    places = [log.path for log in run.logs]
+    return sorted(readings, key=lambda one: next(i for i, path in enumerate(places) if one.path.is_relative_to(path)))
 
 
 def _name_of(stored: Reading | None, run: RunFiles) -> str:

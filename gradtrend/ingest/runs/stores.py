@@ -65,22 +65,22 @@ def _listed(files: RunFiles, log: LogFile, wanted: WantedRuns) -> _Store:
         return _Store(files, log, (), error)
 
 
-def _picked(stores: Sequence[_Store], wanted: WantedRuns, path: str) -> set[int]:
-    """The identities of the runs that are asked for, in whichever store they are."""
+def _picked(stores: Sequence[_Store], wanted: WantedRuns, path: str) -> Sequence[StoredRun]:
+    """The runs that are asked for, in whichever store they are."""
     if not stores:
         option = "--run-id" if wanted.ids else "--experiment"
         raise InputError(f"{path}: no store of runs here", f"{option} picks runs of an MLflow, Trackio or W&B store.")
     readable = [store for store in stores if store.error is None]
     if not readable:
-        return set()
-    runs = [run for store in readable for run in store.runs]
-    return {id(run) for run in chosen(runs, wanted, path)}
+        return ()
+    return chosen([run for store in readable for run in store.runs], wanted, path)
 
 
-def _runs_of(store: _Store, path: str, wanted: WantedRuns, source: str, picked: set[int] | None) -> Iterator[RunFiles]:
+def _runs_of(store: _Store, path: str, wanted: WantedRuns, source: str, picked: Sequence[StoredRun] | None) -> Iterator[RunFiles]:
     """A run for each run of a store that is wanted, or one with the error that there is none."""
     files, log = store.files, store.log
-    error, runs = store.error, [run for run in store.runs if picked is not None and id(run) in picked]
+    held = {id(run) for run in store.runs}
+    error, runs = store.error, [run for run in picked or () if id(run) in held]
     if error is None and picked is None:
         try:
             runs = list(chosen(store.runs, wanted, str(log.path)))

@@ -125,7 +125,7 @@ def test_a_virtual_table_over_an_endless_view_is_no_table(tmp_path: Path) -> Non
 def test_a_row_that_its_index_has_lost_is_read_and_the_damage_told(
     tmp_path: Path, statements: tuple[str, ...], store: str
 ) -> None:
-    """As one flipped bit in the page of an index makes it: the row is there, and a search by the run does not see it."""
+    """As one flipped bit in the page of an index makes it: the row is there, a search does not see it."""
     column = "run_uuid" if store == "mlflow" else "run_id"
     path = database(tmp_path / "x.db", *statements, f"create index by_run on metrics ({column})")
     with closing(sqlite3.connect(path)) as connection:

@@ -178,6 +178,21 @@ def test_unknown_run_lists_what_is_there(server: Server, unknown: str) -> None:
     assert server.ids["long"] in (caught.value.hint or "")
 
 
+def test_each_run_and_a_page_of_one(server: Server) -> None:
+    reports, failures = analyze_paths((server.address,), AnalyzeOptions(experiment="toy"))
+    assert failures == ()
+    assert [report.name for report in reports] == ["old", "long"]
+    assert [report.run for report in reports] == [f"{server.address}/{server.ids[name]}" for name in ("old", "long")]
+    page = f"{server.address}/#/experiments/1/runs/{server.ids['long']}/model-metrics"
+    ((report,), _) = analyze_paths((page,), AnalyzeOptions())
+    assert (report.run, report.name) == (page, "long")
+    ((deleted,), _) = analyze_paths((server.address,), AnalyzeOptions(run_ids=(server.ids["deleted"],)))
+    assert deleted.name == "deleted"
+    ((newest,), _) = analyze_paths((server.address,), AnalyzeOptions(experiment="toy", newest=True))
+    assert newest.name == "long"
+    assert "toy" in (analyze_paths((server.address,), AnalyzeOptions(experiment="tony"))[1][0].hint or "")
+
+
 def test_the_server_s_database_read_directly_is_the_same(server: Server) -> None:
     before = {path.name: path.read_bytes() for path in server.database.parent.glob("mlflow.db*")}
     (reading,) = sqlite.read(server.database, ReadOptions())
