@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
-from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
-from gradtrend.ingest.reading.stored_runs import WantedRuns, chosen
 from gradtrend.ingest.runs.join import join
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.runs.steps import with_steps
-from gradtrend.ingest.runs.tree import LogFile
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
@@ -38,20 +36,21 @@ def load_runs(run: RunFiles, choice: Choice) -> tuple[RunLog, ...]:
     if run.error is not None:
         raise run.error
     errors: list[InputError] = []
-    readings = [reading for log in run.logs if not _is_open_store(log) for reading in _read(log, errors)]
-    if not run.alone and len(readings) > 1:
+    readings = [reading for log in run.logs if not log.is_open_store for reading in log.read(errors)]
+    if len(readings) > 1 and not run.alone:
         from gradtrend.ingest.runs.beside import of_stored_run
 
         readings = of_stored_run(readings)
-    stores = _stores_beside(run, errors)
-    if stores:
-        from gradtrend.ingest.runs.beside import parted
+    apart: list[tuple[str, list[Reading]]] = []
+    if any(log.is_open_store for log in run.logs):
+        from gradtrend.ingest.runs.beside import parted, read_stores
 
-        parts = [part._replace(readings=_as_found(part.readings, run)) for part in parted(readings, stores)]
+        parts = parted(readings, read_stores(run.logs, errors))
         if len(parts) == 1:
-            return (_joined(replace(run, notes=(*run.notes, *parts[0].notes)), parts[0].readings, errors, choice),)
-        apart = [(_name_of(part.stored, run), part.readings) for part in parts]
-    else:
+            run, readings = replace(run, notes=(*run.notes, *parts[0].notes)), _as_found(parts[0].readings, run)
+        else:
+            apart = [(_name_of(part.stored, run), _as_found(part.readings, run)) for part in parts]
+    if not apart:
         several = _apart(readings, run)
         if len(several) < 2:
             return (_joined(run, readings, errors, choice),)
@@ -74,28 +73,6 @@ def _name_of(stored: Reading | None, run: RunFiles) -> str:
         return run.name
     store = next((log.path for log in run.logs if stored.path.is_relative_to(log.path)), stored.path)
     return os.path.join(run.name, store.relative_to(run.folder), stored.run.id)  # noqa: PTH118
-
-
-def _stores_beside(run: RunFiles, errors: list[InputError]) -> list[list[Reading]]:
-    """The readings of each store whose runs are not told apart yet, one for each of its runs; `errors` gets those of
-    what cannot be read.
-    """
-    stores = [log for log in run.logs if _is_open_store(log)]
-    return [found for log in stores if (found := _each_run(log, errors))]
-
-
-def _is_open_store(log: LogFile) -> bool:
-    return log.adapter.runs is not None and log.run is None
-
-
-def _each_run(store: LogFile, errors: list[InputError]) -> list[Reading]:
-    assert store.adapter.runs is not None
-    try:
-        runs = chosen(store.adapter.runs(store.path, WantedRuns()), WantedRuns(), str(store.path))
-    except InputError as error:
-        errors.append(error)
-        return []
-    return [reading for run in runs for reading in _read(replace(store, run=run), errors)]
 
 
 def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
@@ -138,15 +115,6 @@ def _joined(
             *([settings_of(run.folder)] if run.alone else []), *(reading.settings for reading in numbered)
         ),
     )
-
-
-def _read(log: LogFile, errors: list[InputError]) -> Sequence[Reading]:
-    """What a log of the run held; nothing, and an error more, where it cannot be read."""
-    try:
-        return log.adapter.read(log.path, ReadOptions(log.run))
-    except InputError as error:
-        errors.append(error)
-        return ()
 
 
 def _nothing_in(run: RunFiles) -> InputError:

@@ -76,7 +76,9 @@ def _picked(stores: Sequence[_Store], wanted: WantedRuns, path: str) -> Sequence
     return chosen([run for store in readable for run in store.runs], wanted, path)
 
 
-def _runs_of(store: _Store, path: str, wanted: WantedRuns, source: str, picked: Sequence[StoredRun] | None) -> Iterator[RunFiles]:
+def _runs_of(
+    store: _Store, path: str, wanted: WantedRuns, source: str, picked: Sequence[StoredRun] | None
+) -> Iterator[RunFiles]:
     """A run for each run of a store that is wanted, or one with the error that there is none."""
     files, log = store.files, store.log
     held = {id(run) for run in store.runs}

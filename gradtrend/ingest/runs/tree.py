@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES, adapters_of
-from gradtrend.ingest.reading import HEAD_BYTES, Adapter
+from gradtrend.ingest.reading import HEAD_BYTES, Adapter, Reading, ReadOptions
 from gradtrend.ingest.reading.stored_runs import StoredRun
 
 _MAX_DEPTH = 8  # run folders nest a few levels; deeper trees are data sets
@@ -32,6 +33,19 @@ class LogFile:
     path: Path
     adapter: Adapter
     run: StoredRun | None = None
+
+    @property
+    def is_open_store(self) -> bool:
+        """Whether it is a store of which no run is meant yet."""
+        return self.adapter.runs is not None and self.run is None
+
+    def read(self, errors: list[InputError]) -> Sequence[Reading]:
+        """What it held; nothing, and an error more, where it cannot be read."""
+        try:
+            return self.adapter.read(self.path, ReadOptions(self.run))
+        except InputError as error:
+            errors.append(error)
+            return ()
 
 
 @dataclass(frozen=True, slots=True)

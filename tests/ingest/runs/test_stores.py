@@ -263,3 +263,17 @@ def test_what_lies_beside_several_runs_is_of_none_of_them(tmp_path: Path) -> Non
     assert {log.settings.gradient_clip for log in logs(tmp_path)} == {None}
     shutil.rmtree(tmp_path / "mlruns" / "7" / run_id(1))
     assert logs(tmp_path)[0].settings.gradient_clip == 1.0
+
+
+def test_loose_logs_of_other_runs_beside_a_store_of_one(tmp_path: Path) -> None:
+    mlruns(tmp_path / "mlruns", "a")
+    jsonl(tmp_path / "first.jsonl", norms(0))
+    jsonl(tmp_path / "second.jsonl", norms(5))
+    assert len(logs(tmp_path)) >= 2
+
+
+def test_a_resumed_run_of_weights_and_biases_beside_a_log_is_one(tmp_path: Path) -> None:
+    wandb(tmp_path / "wandb", "offline-run-20260101_000000-abc", "offline-run-20260103_000000-abc")
+    (tmp_path / "train.log").write_text("".join(f"step {i} loss 2.0 grad_norm {1 + i % 3}\n" for i in range(20)))
+    (log,) = logs(tmp_path)
+    assert [source.format for source in log.sources] == ["console", "wandb", "wandb"]
