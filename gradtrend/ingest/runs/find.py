@@ -54,7 +54,7 @@ def find_runs(path: str, source: str = "auto", wanted: WantedRuns = _ALL) -> tup
 
 def _address(path: str, source: str) -> Address | None:
     """What an address means to the format that it is of, None where it is a path."""
-    if not _ADDRESS.match(path):
+    if not _ADDRESS.match(path) or Path(path).exists():  # a file may have any name
         return None
     asked = (adapter.address(path) for adapter in adapters_of(source) if adapter.address is not None)
     return next((address for address in asked if address is not None), None)

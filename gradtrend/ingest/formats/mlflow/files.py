@@ -50,12 +50,18 @@ def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
     Raises InputError where the folder cannot be read.
     """
     if _is_run(path):
-        return [replace(_stored_run(path, path.parent), given=True)]
-    present = [_stored_run(run, experiment) for experiment, run in _run_folders(path)]
+        return [replace(_stored_run(path, path.parent, read_meta(path.parent)), given=True)]
     trash = path / _TRASH
     if wanted.ids and trash.is_dir():
-        present += [replace(_stored_run(run, folder), deleted=True) for folder, run in _run_folders(trash)]
-    return present
+        return [*_stored_runs(path), *(replace(run, deleted=True) for run in _stored_runs(trash))]
+    return _stored_runs(path)
+
+
+def _stored_runs(path: Path) -> list[StoredRun]:
+    """The runs of an experiment or of several."""
+    found = list(_run_folders(path))
+    about = {experiment: read_meta(experiment) for experiment, _ in found}
+    return [_stored_run(run, experiment, about[experiment]) for experiment, run in found]
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
@@ -113,11 +119,11 @@ def _text(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int | float) and value else None
 
 
-def _stored_run(folder: Path, experiment: Path) -> StoredRun:
-    """What the folders of a run and of its experiment say about it."""
+def _stored_run(folder: Path, experiment: Path, about: dict[str, Any]) -> StoredRun:
+    """What the folder of a run says about it, and that of its experiment."""
     meta = read_meta(folder)
     name = meta.get("run_name") or meta.get("name") or _read_text(folder / "tags" / "mlflow.runName")
-    started, about = meta.get("start_time"), read_meta(experiment)
+    started = meta.get("start_time")
     return StoredRun(
         id=_text(meta.get("run_id") or meta.get("run_uuid")) or folder.name,
         name=_text(name),
