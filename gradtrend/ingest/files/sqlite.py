@@ -13,6 +13,8 @@ from gradtrend.errors import InputError
 
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # sqlite3 decodes names and messages of a damaged file without care
 _WAL_VERSION = 2  # the file format's "read version" at byte 19 in write-ahead-log mode
+_LOG_HEADER = 32  # bytes of a write-ahead log, with the salt that every restart of it changes
+_MOST_COPIES = 5
 _WAIT_SECONDS = 2.0  # for a writer to finish its transaction
 _LONGEST_VALUE = 64 * 1024 * 1024  # bytes: SQL in a schema can make a value of a gigabyte from nothing
 # A row takes sqlite some 30 steps and the file 30 bytes or more, and a table may be searched for each of many runs. A
@@ -53,10 +55,30 @@ def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _copied(files: Sequence[Path], folder: Path) -> str:
-    """The address of a copy of the first file, the others beside it."""
-    for file in files:
-        shutil.copyfile(file, folder / file.name)
+    """The address of a copy of the first file, the others beside it.
+
+    Where a writer has moved its log into the database meanwhile, the two copies do not fit each other, and would be
+    read as damaged: they are made again.
+    """
+    for _ in range(_MOST_COPIES):
+        before = _state(files)
+        for file in files:
+            shutil.copyfile(file, folder / file.name)
+        if _state(files) == before:
+            break
     return f"{(folder / files[0].name).as_uri()}?mode=rw"
+
+
+def _state(files: Sequence[Path]) -> tuple[object, ...]:
+    """What changes when a log is moved into its database: its last change, and the head of the log. Rows that are only
+    added to the log change neither.
+    """
+    status = files[0].stat()
+    heads = []
+    for log in files[1:]:
+        with log.open("rb") as file:
+            heads.append(file.read(_LOG_HEADER))
+    return (status.st_mtime_ns, status.st_size, *heads)
 
 
 def _in_place(path: Path, companions: Sequence[Path]) -> str:

@@ -99,7 +99,7 @@ def _runs_of(
         own = tuple(other for folder in run.folders for other in _logs_in(Path(folder), log, source))
         yield replace(
             files,
-            name=files.name if run.given else _joined(name, run.id),
+            name=(files.name if len(files.logs) == 1 else name) if run.given else _joined(name, run.id),
             logs=(replace(log, run=run), *own, *beside),
             alone=not several,
             notes=note if run is runs[0] else (),
@@ -108,9 +108,12 @@ def _runs_of(
         yield replace(files, logs=())
 
 
-def _logs_in(folder: Path, store: LogFile, source: str) -> Iterator[LogFile]:
+def _logs_in(folder: Path, store: LogFile, source: str) -> list[LogFile]:
     """The logs in the folder of a stored run that are not the store's own."""
-    return (log for log in log_tree(folder, source).all_logs() if log.adapter.name != store.adapter.name)
+    try:
+        return [log for log in log_tree(folder, source).all_logs() if log.adapter.name != store.adapter.name]
+    except OSError:  # told by who reads the run
+        return []
 
 
 def _left_out(store: _Store, log: LogFile) -> tuple[Note, ...]:

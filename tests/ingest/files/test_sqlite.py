@@ -153,3 +153,29 @@ def test_metrics_of_a_run_that_the_table_of_runs_has_lost(tmp_path: Path) -> Non
     (reading,) = mlflow.read(path, ReadOptions(runs["a"]))
     assert long_table(reading).height == 20
     assert "does not list it" in reading.skipped[0].reason
+
+
+def test_a_log_that_is_moved_into_its_database_while_both_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the old database and the new, short log are read together, and rows are missing."""
+    path = database(tmp_path / "mlflow.db", *MLFLOW)
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("pragma journal_mode = wal")
+        for step in range(20, 2000):
+            writer.execute(f"insert into metrics values ('grad_norm', 1.5, {step}, 'a', {step}, 0)")
+        copied: list[str] = []
+        copyfile = shutil.copyfile
+
+        def busy(source: Path, target: Path) -> None:
+            copyfile(source, target)
+            copied.append(source.name)
+            if len(copied) == 1:  # between the copies of the database and of its log
+                writer.execute("pragma wal_checkpoint(restart)")
+                writer.execute("insert into metrics values ('grad_norm', 1.5, 2000, 'a', 2000, 0)")
+
+        monkeypatch.setattr(sqlite.shutil, "copyfile", busy)
+        (reading,) = mlflow.read(path, ReadOptions())
+    assert long_table(reading).height == 2001
+    assert reading.skipped == ()
+    assert len(copied) > 2

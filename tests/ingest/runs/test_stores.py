@@ -277,3 +277,9 @@ def test_a_resumed_run_of_weights_and_biases_beside_a_log_is_one(tmp_path: Path)
     (tmp_path / "train.log").write_text("".join(f"step {i} loss 2.0 grad_norm {1 + i % 3}\n" for i in range(20)))
     (log,) = logs(tmp_path)
     assert [source.format for source in log.sources] == ["console", "wandb", "wandb"]
+
+
+def test_loose_logs_of_weights_and_biases_have_names_of_their_own(tmp_path: Path) -> None:
+    for name in ("run-a.wandb", "run-b.wandb"):
+        shutil.copy(WANDB_LOG, tmp_path / name)
+    assert [run for run, _ in named(tmp_path)] == ["run-a.wandb", "run-b.wandb"]
