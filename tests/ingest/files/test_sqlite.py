@@ -162,8 +162,10 @@ def test_a_log_that_is_moved_into_its_database_while_both_are_copied(
     path = database(tmp_path / "mlflow.db", *MLFLOW)
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("pragma journal_mode = wal")
+        writer.execute("pragma wal_autocheckpoint = 0")
         for step in range(20, 2000):
             writer.execute(f"insert into metrics values ('grad_norm', 1.5, {step}, 'a', {step}, 0)")
+        (run,) = mlflow.runs(path)
         copied: list[str] = []
         copyfile = shutil.copyfile
 
@@ -175,7 +177,7 @@ def test_a_log_that_is_moved_into_its_database_while_both_are_copied(
                 writer.execute("insert into metrics values ('grad_norm', 1.5, 2000, 'a', 2000, 0)")
 
         monkeypatch.setattr(sqlite.shutil, "copyfile", busy)
-        (reading,) = mlflow.read(path, ReadOptions())
+        (reading,) = mlflow.read(path, ReadOptions(run))
     assert long_table(reading).height == 2001
     assert reading.skipped == ()
     assert len(copied) > 2

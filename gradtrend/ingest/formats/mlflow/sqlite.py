@@ -94,7 +94,7 @@ def _stored_runs(connection: sqlite3.Connection, damage: str) -> list[StoredRun]
             started=started / 1000 if isinstance(started, int | float) else None,
             has_metrics=counts is None or run in counts,
             deleted=stage == "deleted",
-            experiment=(str(experiment), *experiments.get(experiment, ())),
+            experiment=() if experiment is None else (str(experiment), *experiments.get(experiment, ())),
             parent=parents.get(run, ""),
             damage=damage,
         )
