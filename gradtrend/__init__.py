@@ -1,6 +1,7 @@
 """A linter for training runs.
 
-`analyze(path)` judges one run and returns a `RunReport`; `replay(path)` replays captured steps. Importing this package
+`analyze(path)` judges one run and returns a `RunReport`, `analyze_all(path)` gives one for each run of a store or a
+folder; `replay(path)` replays captured steps. Importing this package
 loads nothing heavy.
 """
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         SweepRow,
         TensorHealth,
     )
+    from gradtrend.pipeline.runs import AnalyzeOptions
     from gradtrend.replay import native
 
 __all__ = [
@@ -96,6 +98,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "analyze",
+    "analyze_all",
     "replay",
 ]
 
@@ -122,18 +125,20 @@ def analyze(
     loss: str | None = None,
     lr: str | None = None,
     source: str = "auto",
-    run_id: str | None = None,
+    run_id: str | Iterable[str] | None = None,
+    experiment: str | None = None,
+    newest: bool = False,
     columns: str | Iterable[str] = (),
     rules_dir: str | PathLike[str] | None = None,
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
 ) -> RunReport:
-    """The judgement of the one run at `path`: a run folder, a log file, an MLflow store or a tracking URI.
+    """The judgement of the one run at `path`: a run folder, a log file, a run of a store or of a tracking server.
 
     `metric`, `loss` and `lr` name the series where gradtrend would not find them; `source` names the format to read;
-    `run_id` picks a run of a store; `columns` names those of a table of bare numbers ("step,loss,-"); `rules_dir` adds
-    or overrides rules; `select` and `ignore` take rule ids, their beginnings (`GT5`) and names, and filter the
-    findings, not the verdict.
+    `run_id` (ids, names or beginnings of either), `experiment` and `newest` pick runs of a store; `columns` names those
+    of a table of bare numbers ("step,loss,-"); `rules_dir` adds or overrides rules; `select` and `ignore` take rule
+    ids, their beginnings (`GT5`) and names, and filter the findings, not the verdict.
 
     A run that was read but tells too little has the verdict `undetermined`. Raises `InputError` where no run or more
     than one is found, or it cannot be read; `MissingPackageError`, one of these, where that takes a package that is not
@@ -141,33 +146,81 @@ def analyze(
     cause.
     """
     from gradtrend.pipeline.analyze import analyze_run
-    from gradtrend.pipeline.runs import AnalyzeOptions, whose_bug
+
+    options = _options(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
+    with _bugs_named(fspath(path), source):
+        return analyze_run(fspath(path), options)
+
+
+def analyze_all(
+    path: str | PathLike[str],
+    *,
+    metric: str | None = None,
+    loss: str | None = None,
+    lr: str | None = None,
+    source: str = "auto",
+    run_id: str | Iterable[str] | None = None,
+    experiment: str | None = None,
+    newest: bool = False,
+    columns: str | Iterable[str] = (),
+    rules_dir: str | PathLike[str] | None = None,
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
+) -> Iterator[RunReport]:
+    """The judgement of each run at `path`, a folder of runs or a store, one after another; options as `analyze`.
+
+    Raises, after the reports of all runs that can be read, `InputError` for the first one that cannot be.
+    """
+    from gradtrend.pipeline.analyze import analyze_each
+
+    options = _options(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
+    with _bugs_named(fspath(path), source):
+        yield from analyze_each(fspath(path), options)
+
+
+def _options(
+    metric: str | None,
+    loss: str | None,
+    lr: str | None,
+    source: str,
+    run_id: str | Iterable[str] | None,
+    experiment: str | None,
+    newest: bool,
+    columns: str | Iterable[str],
+    rules_dir: str | PathLike[str] | None,
+    select: str | Iterable[str],
+    ignore: str | Iterable[str],
+) -> AnalyzeOptions:
+    from gradtrend.pipeline.runs import AnalyzeOptions
     from gradtrend.pipeline.selection import split_list
 
-    options = AnalyzeOptions(
+    return AnalyzeOptions(
         metric=metric,
         loss=loss,
         lr=lr,
         source=source,
-        run_id=run_id,
+        run_ids=(run_id,) if isinstance(run_id, str) else tuple(run_id or ()),
+        experiment=experiment,
+        newest=newest,
         columns=tuple(map(str.strip, columns.split(","))) if isinstance(columns, str) else tuple(columns),
         rules_dir=None if rules_dir is None else Path(rules_dir),
         select=split_list([select] if isinstance(select, str) else select),
         ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
     )
-    with _bugs_named(fspath(path), whose_bug(source)):
-        return analyze_run(fspath(path), options)
 
 
 @contextmanager
-def _bugs_named(path: str, whose: str = "gradtrend") -> Iterator[None]:
+def _bugs_named(path: str, source: str = "auto") -> Iterator[None]:
     """Tell a bug in gradtrend from what a caller can mend: it is raised as a `RuntimeError` that says so."""
     try:
         yield
     except GradtrendError:
         raise
     except Exception as error:
+        from gradtrend.pipeline.runs import whose_bug
+
         what = f"{path}: internal error: {type(error).__name__}: {error}"
+        whose = whose_bug(source)
         raise RuntimeError(f"{what}\nThis is a bug in {whose}; please report it with its traceback.") from error
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradtrend.ingest import POINTS_SCHEMA, Adapter, Column, Reading, ReadOptions, series_of
+    from gradtrend.ingest import POINTS_SCHEMA, Adapter, Column, Reading, ReadOptions, StoredRun, WantedRuns, series_of
     from gradtrend.model.report import Failure, Report
     from gradtrend.model.runlog import Note, Settings, Skipped
     from gradtrend.report import Style
@@ -28,13 +28,24 @@ __all__ = [
     "Report",
     "Settings",
     "Skipped",
+    "StoredRun",
     "Style",
+    "WantedRuns",
     "series_of",
 ]
 
 # Where each name is, so that a report does not load what reads logs (polars), nor `import gradtrend.plugins` anything.
 _PLACES = {
-    "gradtrend.ingest": ("POINTS_SCHEMA", "Adapter", "Column", "ReadOptions", "Reading", "series_of"),
+    "gradtrend.ingest": (
+        "POINTS_SCHEMA",
+        "Adapter",
+        "Column",
+        "ReadOptions",
+        "Reading",
+        "StoredRun",
+        "WantedRuns",
+        "series_of",
+    ),
     "gradtrend.model.report": ("Failure", "Report"),
     "gradtrend.model.runlog": ("Note", "Settings", "Skipped"),
     "gradtrend.report": ("Style",),

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import dataclasses
 import pydoc
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -11,7 +10,7 @@ import pytest
 
 import gradtrend
 from gradtrend import errors
-from tests.places import CAPTURES, EXPLODING
+from tests.places import CAPTURES, EXPLODING, RUNS
 from tests.processes import python
 
 CAPTURE = CAPTURES / "lightly_train"
@@ -61,11 +60,33 @@ def test_a_wrong_rule_name_is_a_config_error() -> None:
         gradtrend.analyze(EXPLODING, select=["nonsense"])
 
 
-def test_an_error_keeps_its_class_and_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(gradtrend.MissingPackageError, match="mlflow") as caught:
-        gradtrend.analyze("http://127.0.0.1:9")
-    assert caught.value.hint == "pip install 'gradtrend[mlflow]'"
+def test_an_error_keeps_its_class_and_hint(tmp_path: Path) -> None:
+    (tmp_path / "mlruns" / "0").mkdir(parents=True)
+    (tmp_path / "mlruns" / "0" / "meta.yaml").write_text("artifact_location: x\nexperiment_id: '0'\nname: a\n")
+    with pytest.raises(gradtrend.EmptyLogError, match="no run with metrics") as caught:
+        gradtrend.analyze(tmp_path / "mlruns")
+    assert "another store" in (caught.value.hint or "")
+
+
+def test_each_run_gives_its_report_and_then_the_error_of_one_that_cannot_be_read(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metrics.jsonl").write_text("".join(_rows()) if name != "b" else "\0" * 100)
+    reports = gradtrend.analyze_all(tmp_path)
+    assert [next(reports).run, next(reports).run] == [str(tmp_path / "a"), str(tmp_path / "c")]
+    with pytest.raises(gradtrend.InputError, match="b/metrics"):
+        next(reports)
+
+
+def test_the_runs_of_a_store() -> None:
+    store = RUNS / "trackio" / "two_runs"
+    with pytest.raises(gradtrend.InputError, match="holds 2 runs"):
+        gradtrend.analyze(store)
+    reports = {report.name: report for report in gradtrend.analyze_all(store)}
+    assert len(reports) == 2
+    for name, report in reports.items():
+        assert gradtrend.analyze(store, run_id=name).verdict is report.verdict
+    assert gradtrend.analyze(store, newest=True).run == list(reports.values())[-1].run
 
 
 @pytest.mark.parametrize("call", [gradtrend.analyze, gradtrend.replay])

@@ -56,7 +56,9 @@ Exit codes:
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the runs look like.")
 @debug_option
 def analyze(paths: tuple[str, ...], **given: Any) -> int:
-    """Judge the run in each PATH: a run folder, a folder of runs, a log file, an MLflow store, or - for a piped log."""
+    """Judge the run in each PATH, or all runs of a store: a run folder, a folder of runs, a log file, a store or server
+    of MLflow, the address of one of its pages, a Trackio store, a W&B folder, or - for a piped log.
+    """
     from gradtrend.detect.rules import load_rules
     from gradtrend.pipeline.analyze import analyze_paths
     from gradtrend.pipeline.parallel import available_processes
@@ -67,7 +69,8 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     policy = Policy(*parse_fail_on(given["fail_on"], rules), given["allow_undetermined"])
     if given["output"]:
         check_writable(given["output"])
-    names = ("metric", "loss", "lr", "source", "run_id", "columns", "rules_dir", "select", "ignore", "replay", "trust")
+    reading = ("metric", "loss", "lr", "source", "columns", "run_ids", "experiment", "newest")
+    names = (*reading, "rules_dir", "select", "ignore", "replay", "trust")
     options = AnalyzeOptions(**{name: given[name] for name in names})
     runs, failures = analyze_paths(paths, options, available_processes())
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)

@@ -21,7 +21,15 @@ _READING = (
         callback=lambda context, option, given: () if given is None else tuple(map(str.strip, given.split(","))),
         help="What the columns of bare numbers are called: step,loss,grad_norm (- for one to be left out).",
     ),
-    click.option("--run-id", metavar="ID", help="Which run of a store that holds several."),
+    click.option(
+        "--run-id",
+        "run_ids",
+        multiple=True,
+        metavar="ID",
+        help="Only this run of a store: its id, its name, or the beginning of either. Several times for several.",
+    ),
+    click.option("--experiment", metavar="NAME", help="Only the runs of this experiment of a store: its name or id."),
+    click.option("--newest", is_flag=True, help="Only the newest run of a store that has metrics."),
 )
 
 output_option = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the report to a file.")

@@ -41,6 +41,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
         captures=log.captures,
         overflow_reports=log.overflow_reports,
         settings=log.settings,
+        name=log.name,
     )
 
 

@@ -8,8 +8,10 @@ from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
-from gradtrend.ingest.runs.find import RunFiles, find_runs
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
+from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
+from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.settings.folder import settings_of
 
 __all__ = [
@@ -21,6 +23,8 @@ __all__ = [
     "ReadOptions",
     "Reading",
     "RunFiles",
+    "StoredRun",
+    "WantedRuns",
     "adapters_of",
     "check_columns",
     "find_runs",

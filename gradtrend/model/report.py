@@ -14,7 +14,7 @@ from gradtrend.model.words import Cause, Order, Role, Trend, Verdict
 if TYPE_CHECKING:
     from gradtrend.model.replay import Replay
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,9 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """The judgement of one run; `run` is its path as given. `confidence` is None when undetermined."""
+    """The judgement of one run. `run` is its path as given, of a store's run joined with its id; `name` is what the
+    store calls it. `confidence` is None when undetermined.
+    """
 
     run: str
     verdict: Verdict
@@ -89,6 +91,7 @@ class RunReport:
     overflow_reports: tuple[OverflowReport, ...] = ()
     settings: Settings = field(default_factory=Settings)
     replays: Mapping[str, Replay] | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

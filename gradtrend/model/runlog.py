@@ -77,7 +77,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """One run as read.
+    """One run as read. `run` is its path; `name` is what the store that it is of calls it, if it is of one.
 
     `table` has one row a logged value, in the order logged within each series: `series` (metric name),
     `role` (a `Role` value), `layer` (None for a total), `step` (i64), `value` (f64; NaN and inf kept), `time` (f64
@@ -98,6 +98,7 @@ class RunLog:
     settings: Settings = field(default_factory=Settings)
     losses: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
 
 
 def rows_that_count(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

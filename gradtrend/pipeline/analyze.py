@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,7 +21,7 @@ from gradtrend.pipeline.selection import rule_ids, without
 # Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
 _SECONDS_A_RUN = 0.008
 _BYTES_A_SECOND = 50e6
-_SHOWN_RUNS = 3  # named where one run was wanted and several were found
+_SHOWN_RUNS = 10  # named where one run was wanted and several were found
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,27 @@ def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
     """
     plan = _plan(options)
     adapters_of(options.format)  # an error for a format that there is not comes before one for a path
-    runs = find_runs(path, options.format, options.names)
+    runs = find_runs(path, options.format, options.wanted, options.names)
     logs = logs_of(runs[0], options) if len(runs) == 1 else ()
     names = [log.run for log in logs] or [run.name for run in runs]
     if len(names) > 1:
         shown = ", ".join(names[:_SHOWN_RUNS]) + (" ..." if len(names) > _SHOWN_RUNS else "")
         raise InputError(f"{path}: holds {len(names)} runs", f"Analyze one of them: {shown}")
     return _report(plan, logs[0])
+
+
+def analyze_each(path: str, options: AnalyzeOptions) -> Iterator[RunReport]:
+    """The judgement of each run at `path`. Raises as `analyze_run`, for runs that cannot be read after all others."""
+    plan = _plan(options)
+    adapters_of(options.source)
+    errors: list[InputError] = []
+    for run in find_runs(path, options.source, options.wanted):
+        try:
+            yield from (_report(plan, log) for log in logs_of(run, options))
+        except InputError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def analyze_paths(

@@ -21,7 +21,8 @@ def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failur
     """The runs at a path, or the one failure to find any. Raises `ConfigError` for a source that there is not."""
     adapters_of(options.format)
     failures: list[Failure] = []
-    return _guarded(path, options, lambda: find_runs(path, options.format, options.names), failures) or failures
+    find = lambda: find_runs(path, options.format, options.wanted, options.names)  # noqa: E731
+    return _guarded(path, options, find, failures) or failures
 
 
 def each_log(

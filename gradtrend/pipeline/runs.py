@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import ConfigError
-from gradtrend.ingest import SOURCES, Choice, ReadOptions, RunFiles, check_columns, load_runs
+from gradtrend.ingest import SOURCES, Choice, ReadOptions, RunFiles, WantedRuns, check_columns, load_runs
 from gradtrend.model.runlog import RunLog
 
 
@@ -18,8 +18,10 @@ class AnalyzeOptions:
     loss: str | None = None
     lr: str | None = None
     source: str = "auto"
-    run_id: str | None = None
     columns: tuple[str, ...] = ()
+    run_ids: tuple[str, ...] = ()
+    experiment: str | None = None
+    newest: bool = False
     rules_dir: Path | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -42,6 +44,11 @@ class AnalyzeOptions:
         """The metrics that the user says are logged."""
         return tuple(name for name in (self.metric, self.loss, self.lr) if name is not None)
 
+    @property
+    def wanted(self) -> WantedRuns:
+        """Which runs of stores are wanted."""
+        return WantedRuns(self.run_ids, self.experiment, self.newest)
+
 
 def whose_bug(source: str) -> str:
     """Who may have made an error while such logs were read and judged."""
@@ -51,4 +58,4 @@ def whose_bug(source: str) -> str:
 def logs_of(run: RunFiles, options: AnalyzeOptions) -> tuple[RunLog, ...]:
     """What a run folder holds, at least one log. Raises `InputError` where it cannot be read."""
     choice = Choice(options.metric, options.loss, options.lr)
-    return load_runs(run, ReadOptions(options.run_id, options.columns, options.names), choice)
+    return load_runs(run, choice, ReadOptions(columns=options.columns, names=options.names))

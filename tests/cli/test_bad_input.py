@@ -245,7 +245,7 @@ def test_damage_in_one_run_of_a_folder_loses_no_other(call: Call, tmp_path: Path
 
 def test_a_run_id_that_a_store_of_the_run_does_not_have(call: Call) -> None:
     done = call("analyze", EXPLODING, "--run-id", "nosuchrun")
-    assert "nosuchrun" in refused(done, Path("mlflow.db"))
+    assert "nosuchrun" in refused(done, EXPLODING)
 
 
 def test_the_shell_sees_one_line_and_no_traceback(tmp_path: Path) -> None:

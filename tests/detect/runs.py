@@ -15,7 +15,6 @@ from gradtrend.detect.curves.run import Curve, run_curves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules.load import load_rules
-from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.join import TABLE_SCHEMA
 from gradtrend.ingest.runs.load import Choice, load_runs
@@ -40,7 +39,7 @@ def shipped_rules() -> tuple[Rule, ...]:
 def read(folder: Path) -> RunLog:
     """The one run of a folder."""
     (run,) = find_runs(str(folder))
-    return load_runs(run, ReadOptions(), Choice())[0]
+    return load_runs(run, Choice())[0]
 
 
 def judged(log: RunLog, rules: Sequence[Rule] | None = None) -> RunReport:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import polars as pl
 
 from gradtrend.ingest.reading import POINTS_SCHEMA, Reading, ReadOptions
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, chosen
 
 SCHEMA = pl.Schema({"metric": pl.String, **POINTS_SCHEMA})
 
@@ -15,9 +17,18 @@ Read = Callable[[Path, ReadOptions], Sequence[Reading]]
 
 
 def read_one(read: Read, path: Path, run_id: str | None = None) -> Reading:
-    """The one reading that a path holds."""
-    (reading,) = read(path, ReadOptions(run_id))
+    """The one reading that a path holds, or that of one run of a store."""
+    run = None if run_id is None else stored_run(read, path, run_id)
+    (reading,) = read(path, ReadOptions(run))
     return reading
+
+
+def stored_run(read: Read, path: Path, run_id: str) -> StoredRun:
+    """The run of a store that a word names, by the `runs` of the format that `read` is of."""
+    reader = import_module(f"{read.__module__.rpartition('.')[0]}.reader")
+    wanted = WantedRuns((run_id,))
+    (run,) = chosen(reader.runs(path, wanted), wanted, str(path))
+    return run
 
 
 def long_table(reading: Reading) -> pl.DataFrame:

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from gradtrend.ingest.formats import ADAPTERS
-from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
@@ -28,7 +27,7 @@ def expected(case: Path) -> dict[str, Any]:
 
 
 def load(case: Path) -> RunLog:
-    return load_runs(find_runs(str(case))[0], ReadOptions(), Choice())[0]
+    return load_runs(find_runs(str(case))[-1], Choice())[0]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")

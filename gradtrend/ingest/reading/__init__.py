@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Protocol
 
 import polars as pl
 
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 from gradtrend.model.runlog import Note, Settings, Skipped
 
 # One row a logged value, in the order logged. `step` is null where the log gives none (load then numbers the rows).
@@ -23,13 +24,21 @@ MAX_SKIPPED_KEPT = 100  # the report lists the first 100 and a count
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the user said about reading. `run_id` picks a run in a store that holds several; `columns` names those of a
-    table of numbers without a header; `names` are the metrics that the user says are logged.
+    """What is to be read of a path: `run`, of a store that holds several, its newest where none is said. `columns`
+    names those of a table of numbers without a header; `names` are the metrics that the user says are logged.
     """
 
-    run_id: str | None = None
+    run: StoredRun | None = None
     columns: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What the address of a store, or of a page of it, means: the place of the store, and the runs it speaks of."""
+
+    place: str
+    wanted: WantedRuns = field(default_factory=WantedRuns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,8 @@ class Reading:
     that were logged together may share columns. `digits` is how many significant digits the source keeps (17 for
     float64, 7 for float32, less for console text): it decides which of two sources is better and how closely they must
     agree. `numbered` says that the steps are row numbers, for want of any in the log. `started` (seconds since the
-    epoch, if known) orders the parts of a resumed run. `with_skipped` adds what could not be used.
+    epoch, if known) orders the parts of a resumed run. `run` is the run of a store that it was read from.
+    `with_skipped` adds what could not be used.
     """
 
     format: str
@@ -53,6 +63,7 @@ class Reading:
     notes: tuple[Note, ...] = ()
     settings: Settings = field(default_factory=Settings)
     numbered: bool = False
+    run: StoredRun | None = None
 
     def with_skipped(self, pieces: Iterable[Skipped], further: int = 0) -> Reading:
         """The reading with pieces that could not be used behind those it has.
@@ -78,8 +89,11 @@ class Adapter:
     these metrics, though nothing else tells it.
 
     What the format's own tools take for granted: `one_run_a_folder`, that files side by side are of one run;
-    `holds_runs`, that one path may hold several runs, of which `ReadOptions.run_id` names one; `folder_a_series`, that
-    a writer may put one series into a folder named after it.
+    `folder_a_series`, that a writer may put one series into a folder named after it.
+
+    A format whose paths are stores has `runs`: all runs of a store, for the caller to choose from, or no more than
+    those wanted where that is less work; `read` then reads `ReadOptions.run`. `address` says what an address means that
+    is no path of a file, None where it is not of this format.
     """
 
     name: str
@@ -88,8 +102,9 @@ class Adapter:
     read_stream: Callable[[BinaryIO], Sequence[Reading]] | None = None
     holds: Callable[[Path, bytes, Sequence[str]], bool] | None = None
     one_run_a_folder: bool = False
-    holds_runs: bool = False
     folder_a_series: bool = False
+    runs: Callable[[Path, WantedRuns], Sequence[StoredRun]] | None = None
+    address: Callable[[str], Address | None] | None = None
 
 
 class Reader(Protocol):

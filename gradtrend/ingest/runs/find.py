@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats import SOURCES
+from gradtrend.ingest.formats import SOURCES, adapters_of
+from gradtrend.ingest.reading import Address
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
+from gradtrend.ingest.reading.stored_runs import WantedRuns
+from gradtrend.ingest.runs.run_files import RunFiles
+from gradtrend.ingest.runs.stores import each_stored_run
 from gradtrend.ingest.runs.tree import LogFile, Tree, adapter_for, adapter_without_head, log_tree
 
 # Folders that loggers and trainers make inside one run.
@@ -24,31 +28,48 @@ _CONTAINER = re.compile(
     re.IGNORECASE,
 )
 
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters at least: C: is a drive
+_ALL = WantedRuns()
+
 # `SummaryWriter.add_hparams` makes a folder named by the time.
 _HPARAMS_FOLDER = re.compile(r"^\d{9,}(?:\.\d+)?$")
 
 
-@dataclass(frozen=True, slots=True)
-class RunFiles:
-    """One run: its name as reported (the path as given, joined with the child), its folder and its logs.
+def find_runs(
+    path: str, source: str = "auto", wanted: WantedRuns = _ALL, names: Sequence[str] = ()
+) -> tuple[RunFiles, ...]:
+    """The runs at a path, at least one; of its stores the wanted ones. `names` are metrics that the user says are
+    logged there: a table with such a column is a log, whatever else its header has.
 
-    `is_stream` says that its log can be read once, and by this process alone.
-    """
-
-    name: str
-    folder: Path
-    logs: tuple[LogFile, ...]
-    is_stream: bool = False
-
-
-def find_runs(path: str, source: str = "auto", names: Sequence[str] = ()) -> tuple[RunFiles, ...]:
-    """The runs at a path, at least one. `names` are metrics that the user says are logged there: a table with such a
-    column is a log, whatever else its header has.
-
-    Raises InputError for a missing or unreadable path.
+    Raises InputError for a missing or unreadable path, and for runs that are asked for and not there.
     """
     if not path:  # and not the current folder, which Path makes of it
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
+    address = _address(path, source)
+    place = path if address is None else address.place
+    wanted = wanted if address is None else _narrowed(wanted, address.wanted)
+    found = each_stored_run(_found(place, source, names), place, wanted, source)
+    if address is None:
+        return found
+    if len(found) == 1 and address.wanted.ids:  # the address of a run's own page
+        return (replace(found[0], name=path),)
+    return tuple(replace(run, name=path + run.name.removeprefix(place)) for run in found)
+
+
+def _address(path: str, source: str) -> Address | None:
+    """What an address means to the format that it is of, None where it is a path."""
+    if not _ADDRESS.match(path) or Path(path).exists():  # a file may have any name
+        return None
+    asked = (adapter.address(path) for adapter in adapters_of(source) if adapter.address is not None)
+    return next((address for address in asked if address is not None), None)
+
+
+def _narrowed(wanted: WantedRuns, by_address: WantedRuns) -> WantedRuns:
+    return WantedRuns(wanted.ids or by_address.ids, wanted.experiment or by_address.experiment, wanted.newest)
+
+
+def _found(path: str, source: str, names: Sequence[str]) -> tuple[RunFiles, ...]:
+    """The runs at a path by their files."""
     root = Path(path)
     if path == "-":
         return (_stream(path, root, source),)

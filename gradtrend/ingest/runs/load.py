@@ -12,16 +12,17 @@ from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import NO_NORM_FOUND, Reading, ReadOptions
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
-from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import join
 from gradtrend.ingest.runs.magnitudes import with_magnitudes
 from gradtrend.ingest.runs.roles import assign_roles
+from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 from gradtrend.model.words import Role
 
+_PLAIN = ReadOptions()
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
@@ -34,25 +35,37 @@ class Choice:
     lr: str | None = None
 
 
-def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunLog, ...]:
+def load_runs(run: RunFiles, choice: Choice, options: ReadOptions = _PLAIN) -> tuple[RunLog, ...]:
     """The logs of one run folder, joined; several runs where its files turn out to be of different ones.
 
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
-    readings, errors = _read_all(run, options)
+    if run.error is not None:
+        raise run.error
+    errors: list[InputError] = []
+    readings = [reading for log in run.logs if not log.is_open_store for reading in log.read(options, errors)]
+    if len(readings) > 1 and not run.alone:
+        from gradtrend.ingest.runs.beside import of_stored_run
+
+        readings = of_stored_run(readings)
     fits = _fits(readings)
-    if len(fits) > 1:
-        return tuple(
-            _joined(replace(run, name=f"{run.name}#{i}"), [fit], errors, choice, debug=i == 1)
-            for i, fit in enumerate(fits, start=1)
-        )
-    apart = _apart(readings, run)
+    apart = [(f"{run.name}#{number}", [fit]) for number, fit in enumerate(fits, start=1)]
+    if any(log.is_open_store for log in run.logs):
+        from gradtrend.ingest.runs.beside import parted, read_stores
+
+        parts = parted(readings, read_stores(run.logs, options, errors))
+        if len(parts) == 1:
+            run, readings = replace(run, notes=(*run.notes, *parts[0].notes)), _as_found(parts[0].readings, run)
+        else:
+            apart = [(_name_of(part.stored, run), _as_found(part.readings, run)) for part in parts]
     if len(apart) < 2:
-        return (_joined(run, readings, errors, choice),)
+        several = _apart(readings, run)
+        if len(several) < 2:
+            return (_joined(run, readings, errors, choice),)
+        apart = [(os.path.join(run.name, parts[0].path.name), parts) for parts in several]  # noqa: PTH118
     # What the folder holds beside them cannot be told to belong to one of them: it stands with the first.
-    named = [replace(run, name=os.path.join(run.name, parts[0].path.name)) for parts in apart]  # noqa: PTH118
-    first = _joined(named[0], apart[0], errors, choice)
-    rest = [_joined(name, parts, [], choice, debug=False) for name, parts in zip(named[1:], apart[1:], strict=True)]
+    first = _joined(replace(run, name=apart[0][0]), apart[0][1], errors, choice)
+    rest = [_joined(replace(run, name=name), parts, [], choice, debug=False) for name, parts in apart[1:]]
     return (first, *rest)
 
 
@@ -63,6 +76,20 @@ def _fits(readings: list[Reading]) -> list[Reading]:
     from gradtrend.ingest.runs.interleaved import fits_apart
 
     return fits_apart(readings[0])
+
+
+def _as_found(readings: list[Reading], run: RunFiles) -> list[Reading]:
+    """The readings in the order of the logs that they were read from."""
+    places = [log.path for log in run.logs]
+    return sorted(readings, key=lambda one: next(i for i, path in enumerate(places) if one.path.is_relative_to(path)))
+
+
+def _name_of(stored: Reading | None, run: RunFiles) -> str:
+    """The name of a run among several of a folder: by its store and its id there, else the folder's own."""
+    if stored is None or stored.run is None:
+        return run.name
+    store = next((log.path for log in run.logs if stored.path.is_relative_to(log.path)), stored.path)
+    return os.path.join(run.name, store.relative_to(run.folder), stored.run.id)  # noqa: PTH118
 
 
 def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
@@ -77,7 +104,7 @@ def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
 def _joined(
     run: RunFiles, readings: list[Reading], errors: list[InputError], choice: Choice, debug: bool = True
 ) -> RunLog:
-    captures, reports = debug_evidence(run.folder) if debug else ((), ())
+    captures, reports = debug_evidence(run.folder) if debug and run.alone else ((), ())
     if not readings and not captures and not reports:
         raise errors[0] if errors else _nothing_in(run)
     held = [reading for reading in readings if reading.series or reading.skipped_count]
@@ -100,25 +127,14 @@ def _joined(
         losses=joined.losses,
         reasons=joined.reasons,
         sources=sources,
-        notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
+        name=next((reading.run.name for reading in reversed(readings) if reading.run is not None), None),
+        notes=(*run.notes, *noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
         captures=captures,
         overflow_reports=reports,
-        settings=merge_settings(settings_of(run.folder), *(reading.settings for reading in numbered)),
+        settings=merge_settings(
+            *([settings_of(run.folder)] if run.alone else []), *(reading.settings for reading in numbered)
+        ),
     )
-
-
-def _read_all(run: RunFiles, options: ReadOptions) -> tuple[list[Reading], list[InputError]]:
-    """What every log of the run held, and the errors of those that could not be read."""
-    readings: list[Reading] = []
-    errors: list[InputError] = []
-    for log in run.logs:
-        try:
-            readings += log.adapter.read(log.path, options)
-        except InputError as error:
-            if options.run_id is not None and log.adapter.holds_runs:  # the run that was asked for is not there
-                raise
-            errors.append(error)
-    return readings, errors
 
 
 def _nothing_in(run: RunFiles) -> InputError:

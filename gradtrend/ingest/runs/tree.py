@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import head_of
 from gradtrend.ingest.formats import SOURCES, adapters_of
-from gradtrend.ingest.reading import HEAD_BYTES, Adapter
+from gradtrend.ingest.reading import HEAD_BYTES, Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading.stored_runs import StoredRun
 
 _MAX_DEPTH = 8  # run folders nest a few levels; deeper trees are data sets
 # Never logs, and often many or large: weights, images, code, archives of data.
@@ -27,10 +29,24 @@ _Place = tuple[int, int]  # device and inode
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A path (file, or folder such as `mlruns/`) and the adapter that reads it."""
+    """A path (file, or folder such as `mlruns/`), the adapter that reads it, and of a store the run that is meant."""
 
     path: Path
     adapter: Adapter
+    run: StoredRun | None = None
+
+    @property
+    def is_open_store(self) -> bool:
+        """Whether it is a store of which no run is meant yet."""
+        return self.adapter.runs is not None and self.run is None
+
+    def read(self, options: ReadOptions, errors: list[InputError]) -> Sequence[Reading]:
+        """What it held; nothing, and an error more, where it cannot be read."""
+        try:
+            return self.adapter.read(self.path, replace(options, run=self.run))
+        except InputError as error:
+            errors.append(error)
+            return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ def schema() -> Json:
 def _run(run: RunReport) -> Json:
     return {
         "run": run.run,
+        "name": run.name,
         "verdict": run.verdict,
         "confidence": run.confidence,
         "sources": [source_to_dict(source) for source in run.sources],

@@ -18,6 +18,7 @@ def log_to_dict(log: RunLog, series: Sequence[LoggedSeries]) -> Json:
     """One run's sources and series."""
     return {
         "run": log.run,
+        "name": log.name,
         "sources": [source_to_dict(source) for source in log.sources],
         "series": [asdict(one) for one in series],
         "notes": [

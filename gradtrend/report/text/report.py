@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from gradtrend.model.report import Failure, Report, RunReport
 from gradtrend.model.runlog import Skipped, Source
@@ -82,7 +83,12 @@ def _headline(run: RunReport, style: Style) -> str:
         verdict += " (could not be judged)"
     elif run.confidence is not None:
         verdict += f" (confidence {share(run.confidence)})"
-    return f"{style.paint(escape(run.run), 'bold')}: {verdict}"
+    return f"{style.paint(escape(run_title(run.run, run.name)), 'bold')}: {verdict}"
+
+
+def run_title(run: str, name: str | None) -> str:
+    """The path of a run, and what its store calls it where the path does not end so."""
+    return run if name is None or PurePath(run).name == name else f"{run} ({name})"
 
 
 def _one_line(run: RunReport, style: Style) -> str:

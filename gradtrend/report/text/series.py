@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
 from gradtrend.report.text.lines import listed, wrapped
-from gradtrend.report.text.report import source_lines
+from gradtrend.report.text.report import run_title, source_lines
 from gradtrend.report.wording.escape import escape, shorten
 from gradtrend.report.wording.numbers import steps
 from gradtrend.report.wording.style import Style
@@ -24,7 +24,7 @@ _HEAD = ("metric", "role", "layer", "points", "steps", "parts", "NaN/inf")
 
 def log_text(log: RunLog, series: Sequence[LoggedSeries], style: Style) -> str:
     """One run's sources and series; reasons only for gradient norms and for names that look like one."""
-    lines = [style.paint(escape(log.run), "bold"), "", style.paint("Sources", "bold")]
+    lines = [style.paint(escape(run_title(log.run, log.name)), "bold"), "", style.paint("Sources", "bold")]
     lines += source_lines(log.sources, style) or ["  none"]
     lines += ["", style.paint("Series", "bold"), *_table(series, style)]
     lines += ["", style.paint("Why taken as the gradient norm, or not", "bold"), *_reason_lines(series, style)]

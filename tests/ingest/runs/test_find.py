@@ -106,12 +106,7 @@ LAYOUTS: dict[str, tuple[list[str], dict[str, list[str]]]] = {
     ),
     "Weights & Biases beside a log": (
         ["train.log", "wandb/offline-run-20260101_000000-abc/run-abc.wandb"],
-        {".": ["train.log", "wandb/offline-run-20260101_000000-abc/run-abc.wandb"]},
-    ),
-    "several Weights & Biases runs": (
-        ["wandb/offline-run-20260101_000000-abc/run-abc.wandb", "wandb/offline-run-20260102_000000-def/run-def.wandb"],
-        {"wandb/offline-run-20260101_000000-abc": ["wandb/offline-run-20260101_000000-abc/run-abc.wandb"],
-         "wandb/offline-run-20260102_000000-def": ["wandb/offline-run-20260102_000000-def/run-def.wandb"]},
+        {".": ["train.log", "wandb"]},
     ),
     "runs at two depths": (
         ["first/metrics.jsonl", "group/second/metrics.jsonl", "group/third/metrics.jsonl"],

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
@@ -21,7 +20,7 @@ Row = tuple[int, float, float]
 def load(folder: Path, rows: Iterable[Row], name: str = "log.csv") -> tuple[RunLog, ...]:
     path = folder / name
     path.write_text("epoch,loss,grad_norm\n" + "".join(f"{e},{loss!r},{norm!r}\n" for e, loss, norm in rows))
-    return load_runs(find_runs(str(path))[0], ReadOptions(), Choice())
+    return load_runs(find_runs(str(path))[0], Choice())
 
 
 def fit(level: float, seed: int, steps: int = STEPS) -> list[Row]:

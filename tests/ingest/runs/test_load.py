@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
@@ -20,9 +19,9 @@ from tests.places import EXPLODING, RUNS
 LIGHTLY = RUNS / "lightly"
 
 
-def load(path: Path, run_id: str | None = None, **chosen: str) -> RunLog:
+def load(path: Path, **chosen: str) -> RunLog:
     (run,) = find_runs(str(path))
-    return load_runs(run, ReadOptions(run_id), Choice(**chosen))[0]
+    return load_runs(run, Choice(**chosen))[0]
 
 
 def norms(log: RunLog) -> list[tuple[int, float]]:
@@ -143,11 +142,6 @@ def test_copies_of_trainer_states_in_checkpoints(tmp_path: Path) -> None:
     assert norms(log) == [(i, 1.0 + i) for i in range(1, 31)]
     assert log.notes == ()
     assert len(log.sources) == 4
-
-
-def test_a_run_that_is_asked_for_must_be_there() -> None:
-    with pytest.raises(InputError, match="nosuch"):
-        load(EXPLODING, run_id="nosuch")
 
 
 def test_the_first_of_several_errors_is_raised_where_nothing_can_be_read(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
@@ -23,7 +22,7 @@ def load(folder: Path, columns: dict[str, Sequence[float]], **chosen: str) -> Ru
     rows = zip(*columns.values(), strict=True)
     text = "".join(f"{i},{','.join(map(repr, row))}\n" for i, row in enumerate(rows))
     path.write_text(f"epoch,{','.join(columns)}\n{text}")
-    return load_runs(find_runs(str(path))[0], ReadOptions(), Choice(**chosen))[0]
+    return load_runs(find_runs(str(path))[0], Choice(**chosen))[0]
 
 
 def norms(run: RunLog) -> list[str]:

@@ -166,3 +166,9 @@ def test_the_reporters_are_listed_in_one_place(report: Report) -> None:
     assert list(REPORTERS) == ["text", "json"]
     for render in REPORTERS.values():
         assert render(report, Style()).endswith("\n")
+
+
+def test_a_run_of_a_store_has_its_name_beside_its_id(exploding: RunReport) -> None:
+    run = replace(exploding, run="mlflow.db/0a1b", name="sweep\x1b-3")
+    assert _text(run).startswith("mlflow.db/0a1b (sweep\\x1b-3): exploding")
+    assert _text(replace(run, run="out/sweep-3", name="sweep-3")).startswith("out/sweep-3: exploding")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from gradtrend.ingest.reading import SQLITE_MAGIC, Reader, late
+from gradtrend.ingest.reading import SQLITE_MAGIC, Address, Reader, late
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 
 
 def _may_be(path: Path, head: bytes) -> bool:
@@ -18,4 +20,16 @@ def _reader() -> Reader:
     return reader
 
 
-ADAPTER = late("mlflow", _may_be, _reader, one_run_a_folder=True, holds_runs=True)
+def _runs(path: Path, wanted: WantedRuns) -> Sequence[StoredRun]:
+    from gradtrend.ingest.formats.mlflow import reader
+
+    return reader.runs(path, wanted)
+
+
+def _address(text: str) -> Address | None:
+    from gradtrend.ingest.formats.mlflow.address import address_of
+
+    return address_of(text)
+
+
+ADAPTER = late("mlflow", _may_be, _reader, one_run_a_folder=True, runs=_runs, address=_address)

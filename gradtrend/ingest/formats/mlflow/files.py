@@ -6,6 +6,7 @@ import io
 import math
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ from gradtrend.ingest.formats.mlflow.runs import SQL_INFINITY, add_point, readin
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, points_of
 from gradtrend.ingest.reading.numbers import INT64_LIMIT
-from gradtrend.ingest.reading.stored_runs import StoredRun, choose_run
-from gradtrend.model.runlog import Note, Skipped
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
+from gradtrend.model.runlog import Skipped
 
-_META = "meta.yaml"
+_META, _TRASH = "meta.yaml", ".trash"
 _MAX_TEXT_BYTES = 1 << 20  # of a tag or parameter
 _MAX_ENTRIES_LOOKED_AT = 50  # a store's folders are experiments; a data set's thousands are not worth a look
 
@@ -43,19 +44,34 @@ def claims(path: Path, head: bytes) -> bool:
     return any("artifact_location" in read_meta(Path(entry.path)) for entry in folders)
 
 
+def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
+    """All runs of the store, the experiment or the run folder; of deleted experiments where an id is asked for.
+
+    Raises InputError where the folder cannot be read.
+    """
+    if _is_run(path):
+        return [replace(_stored_run(path, path.parent, read_meta(path.parent)), given=True)]
+    trash = path / _TRASH
+    if wanted.ids and trash.is_dir():
+        return [*_stored_runs(path), *(replace(run, deleted=True) for run in _stored_runs(trash))]
+    return _stored_runs(path)
+
+
+def _stored_runs(path: Path) -> list[StoredRun]:
+    """The runs of an experiment or of several."""
+    found = list(_run_folders(path))
+    about = {experiment: read_meta(experiment) for experiment, _ in found}
+    return [_stored_run(run, experiment, about[experiment]) for experiment, run in found]
+
+
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """One run. Raises InputError where there is none, or none as asked for."""
-    notes: tuple[Note, ...] = ()
-    runs = [_stored_run(folder) for folder in _run_folders(path)]
-    if _is_run(path) and options.run_id is None:  # a run given outright, even a deleted or an empty one
-        run = runs[0]
-    else:
-        run, notes = choose_run(runs, options.run_id, str(path))
+    """One run. Raises InputError where there is none."""
+    run = options.run or newest(runs(path, WantedRuns()), str(path))
     skipped: list[Skipped] = []
     series = _read_points(Path(run.place), skipped)
     if not series:
         raise InputError(f"run {run} in {path} holds no readable metric", "Check its metrics/ folder.")
-    return (reading_of(path, run, series, _read_params(Path(run.place)), notes, skipped),)
+    return (reading_of(path, run, series, _read_params(Path(run.place)), skipped),)
 
 
 def _is_run(folder: Path) -> bool:
@@ -66,22 +82,19 @@ def _is_run(folder: Path) -> bool:
     return "run_id" in meta or "run_uuid" in meta or any((folder / "tags").glob("mlflow.*"))
 
 
-def _run_folders(path: Path) -> Iterator[Path]:
-    """The run folders at a path: itself, or those of an experiment, or those of each experiment of a store."""
-    if _is_run(path):
-        yield path
-        return
+def _run_folders(path: Path) -> Iterator[tuple[Path, Path]]:
+    """Experiment and run folders at a path that is an experiment, or a store of several."""
     for child in _folders_in(path):
         if _is_run(child):
-            yield child
+            yield path, child
         else:
-            yield from (grandchild for grandchild in _folders_in(child) if _is_run(grandchild))
+            yield from ((child, grandchild) for grandchild in _folders_in(child) if _is_run(grandchild))
 
 
 def _folders_in(path: Path) -> list[Path]:
-    """The folders in a folder, by name. `.trash` holds deleted experiments."""
+    """The folders in a folder, by name, but for that of deleted experiments."""
     try:
-        return sorted(child for child in path.iterdir() if child.is_dir() and child.name != ".trash")
+        return sorted(child for child in path.iterdir() if child.is_dir() and child.name != _TRASH)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -106,8 +119,8 @@ def _text(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int | float) and value else None
 
 
-def _stored_run(folder: Path) -> StoredRun:
-    """What a run folder says about its run."""
+def _stored_run(folder: Path, experiment: Path, about: dict[str, Any]) -> StoredRun:
+    """What the folder of a run says about it, and that of its experiment."""
     meta = read_meta(folder)
     name = meta.get("run_name") or meta.get("name") or _read_text(folder / "tags" / "mlflow.runName")
     started = meta.get("start_time")
@@ -115,9 +128,11 @@ def _stored_run(folder: Path) -> StoredRun:
         id=_text(meta.get("run_id") or meta.get("run_uuid")) or folder.name,
         name=_text(name),
         started=started / 1000 if isinstance(started, int | float) and abs(started) < _LATEST else None,
-        has_metrics=any(_metric_files(folder)),
-        deleted=meta.get("lifecycle_stage") == "deleted",
+        has_metrics=any(_holds_something(file) for file in _metric_files(folder)),
+        deleted="deleted" in (meta.get("lifecycle_stage"), about.get("lifecycle_stage")),
         place=str(folder),
+        experiment=tuple(name for name in (experiment.name, _text(about.get("name"))) if name),
+        parent=_read_text(folder / "tags" / "mlflow.parentRunId") or "",
     )
 
 
@@ -126,6 +141,13 @@ def _metric_files(run: Path) -> Iterator[Path]:
     for folder, names, files in os.walk(run / "metrics"):
         names.sort()
         yield from (Path(folder) / file for file in sorted(files))
+
+
+def _holds_something(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except OSError:  # told when it is read
+        return True
 
 
 def _read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:

@@ -1,4 +1,4 @@
-"""What all MLflow stores have in common: choosing a run, MLflow's spelling of infinity, points -> Reading."""
+"""What all MLflow stores have in common: MLflow's spelling of infinity, points -> Reading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.columns import Column
 from gradtrend.ingest.reading.stored_runs import StoredRun
 from gradtrend.ingest.settings.names import settings_from
-from gradtrend.model.runlog import Note, Skipped
+from gradtrend.model.runlog import Skipped
 
 SQL_INFINITY = 1.797e308  # the largest double, which MLflow's SQL stores keep for infinity, is 1.7976931e308
 
@@ -44,7 +44,6 @@ def reading_of(
     run: StoredRun,
     series: Mapping[str, pl.DataFrame],
     params: Mapping[str, str],
-    notes: tuple[Note, ...],
     skipped: Sequence[Skipped] = (),
 ) -> Reading:
     """The Reading of one run, from its points in the order they were stored."""
@@ -53,6 +52,6 @@ def reading_of(
         path=path,
         series={metric: _in_time_order(points) for metric, points in series.items()},
         started=run.started,
-        notes=notes,
         settings=settings_from(params),
+        run=run,
     ).with_skipped(skipped)

@@ -1,34 +1,49 @@
-"""MLflow tracking servers, through the mlflow client: `http(s)://host[:port][/prefix]`."""
+"""MLflow tracking servers, by their REST API: `http(s)://host[:port][/prefix]`."""
 
 from __future__ import annotations
 
 import math
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from gradtrend.errors import InputError, MissingPackageError
+from gradtrend.errors import InputError
+from gradtrend.ingest.formats.mlflow.exchange import TooMuchError
+from gradtrend.ingest.formats.mlflow.rest import Api, RefusedError, objects
 from gradtrend.ingest.formats.mlflow.runs import add_point, reading_of
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, points_of
-from gradtrend.ingest.reading.stored_runs import StoredRun, choose_run
+from gradtrend.ingest.reading.numbers import INT64_LIMIT
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
+from gradtrend.model.runlog import Skipped
 
-_MAX_RUNS_SEARCHED = 2000  # the newest; an older one is found by its full id
-_PAGE = 1000  # the most that servers give at once
-# The client's own defaults (120 s, 7 tries with growing pauses) make a mistyped address cost minutes.
-_CLIENT_SETTINGS = {
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "15",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
-    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
-    "MLFLOW_DISABLE_TELEMETRY": "true",  # reading a log must not report to anybody
-}
-# What the client raises for answers that are no MLflow server's.
-_ODD_ANSWER = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+_MOST_RUNS = 10_000  # judging more takes some minutes, which nobody means who gives the address alone
+_RUNS_A_PAGE = 50  # a run has its last values and parameters with it: some 100 KB for one with a thousand layers
+_EXPERIMENTS_A_PAGE = 1000  # the most that servers give at once
+_EXPERIMENTS_A_SEARCH = 100
+_POINTS_A_PAGE = 25_000
+_THREADS = 8  # metrics asked for at a time: a server has a few workers, and the way there takes most of the time
+_MOST_EXPERIMENTS_NAMED = 10
+# What odd answers come to.
+_ODD_ANSWER = (
+    TooMuchError,
+    HTTPException,
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+)
 _ADDRESS = re.compile(r"^(https?):/+(.+)$")
 _FULL_ID = re.compile(r"^[0-9a-f]{32}$")
+_NO_SUCH_RUN = "RESOURCE_DOES_NOT_EXIST"
+_PARENT = "mlflow.parentRunId"
 
 
 def claims(path: Path, head: bytes) -> bool:
@@ -36,94 +51,149 @@ def claims(path: Path, head: bytes) -> bool:
     return _ADDRESS.match(path.as_posix()) is not None
 
 
-def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """One run. Raises InputError where the server does not answer or has no such run, MissingPackageError without the
-    mlflow package.
+def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
+    """The runs of a server: those whose full ids are wanted, the newest ones, or all of all experiments or one.
+
+    Raises InputError where the server does not answer as one, or within limits.
     """
-    address = _ADDRESS.sub(r"\1://\2", path.as_posix())
-    with _client_settings():
-        try:
-            from google.protobuf.json_format import ParseError
-            from mlflow import MlflowClient
-            from mlflow.exceptions import MlflowException
-        except ImportError as error:
-            raise MissingPackageError(
-                "reading an MLflow server needs the mlflow package", "pip install 'gradtrend[mlflow]'"
-            ) from error
-        try:
-            client = MlflowClient(tracking_uri=address)
-            run, notes = choose_run(_stored_runs(client, options.run_id), options.run_id, address)
-            data = client.get_run(run.id).data
-            series = points_of(_read_points(client, run.id, sorted(data.metrics)))
-        except (MlflowException, ParseError, *_ODD_ANSWER) as error:
-            raise InputError(f"cannot read from {address}: {reason(error)}", "Is this the server's address?") from error
-    return (reading_of(path, run, series, data.params, notes),)
+    with _server(path) as api:
+        if wanted.ids and all(_FULL_ID.match(run) for run in wanted.ids):
+            found = [run for run_id in wanted.ids for run in _run_and_nested(api, run_id)]
+            if {run.id for run in found} >= set(wanted.ids):
+                return found
+        names = _experiments(api, wanted.experiment)
+        ids = list(names)
+        stored: list[StoredRun] = []
+        for first in range(0, len(ids), _EXPERIMENTS_A_SEARCH):
+            stored += _searched(
+                api, ids[first : first + _EXPERIMENTS_A_SEARCH], names, wanted.newest and not wanted.ids
+            )
+            if len(stored) > _MOST_RUNS:
+                raise InputError(
+                    f"{api.address} holds more than {_MOST_RUNS} runs",
+                    "Pick some with --experiment, --run-id or --newest.",
+                )
+        return stored
+
+
+def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
+    """One run. Raises InputError where the server does not answer as one, or within limits."""
+    run = options.run or newest(runs(path, WantedRuns(newest=True)), str(path))
+    with _server(path) as api:
+        data = api.get("runs/get", {"run_id": run.id})["run"].get("data", {})
+        metrics = sorted(str(metric["key"]) for metric in objects(data, "metrics"))
+        params = {str(param["key"]): str(param.get("value", "")) for param in objects(data, "params")}
+        skipped: list[Skipped] = []
+        columns: dict[str, Column] = {}
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for metric, points in zip(metrics, pool.map(partial(_history, api, run.id), metrics), strict=True):
+                _add_points(columns, metric, points, skipped)
+        return (reading_of(path, run, points_of(columns), params, skipped),)
 
 
 @contextmanager
-def _client_settings() -> Iterator[None]:
-    """The client's time-outs set where the user has not, and everything put back at the end."""
-    added = {name: value for name, value in _CLIENT_SETTINGS.items() if name not in os.environ}
-    os.environ.update(added)
+def _server(path: Path) -> Iterator[Api]:
+    """The API at an address. Raises InputError for all that goes wrong with it."""
+    address = _ADDRESS.sub(r"\1://\2", path.as_posix())
+    shown = re.sub(r"//[^/@]*@", "//", address)  # without a password
     try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)
+        yield Api(address)
+    except RefusedError as error:
+        raise InputError(f"cannot read from {shown}: {error}", error.hint) from error
+    except _ODD_ANSWER as error:
+        raise InputError(f"cannot read from {shown}: {reason(error)}", "Is this the server's address?") from error
 
 
-def _stored_runs(client: Any, wanted: str | None) -> list[StoredRun]:
-    """The wanted run where its full id is given, else the newest runs of all experiments."""
-    if wanted and _FULL_ID.match(wanted):
-        from mlflow.exceptions import MlflowException
-
-        try:
-            return [_stored_run(client.get_run(wanted))]
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
-                raise
-    experiments = [experiment.experiment_id for experiment in _pages(client.search_experiments)]
-    if not experiments:
-        return []
-    found = _pages(client.search_runs, experiment_ids=experiments, order_by=["attributes.start_time DESC"])
-    return [_stored_run(run) for run, _ in zip(found, range(_MAX_RUNS_SEARCHED), strict=False)]
+def _run_and_nested(api: Api, run_id: str) -> list[StoredRun]:
+    """The run of a full id, and those nested in it where it has no metrics itself; none where there is no such run."""
+    try:
+        found = api.get("runs/get", {"run_id": run_id})["run"]
+    except RefusedError as error:
+        if error.code == _NO_SUCH_RUN:
+            return []
+        raise
+    run = _stored_run(found, {})
+    if run.has_metrics:
+        return [run]
+    options = {"experiment_ids": [run.experiment[0]], "filter": f"tags.`{_PARENT}` = '{run_id}'"}
+    return [run, *(one for page in _run_pages(api, options) for one in page)]
 
 
-def _pages(search: Any, **options: Any) -> Iterator[Any]:
-    """All results of a paged search."""
-    token = None
-    while True:
-        page = search(max_results=_PAGE, page_token=token, **options)
-        yield from page
-        token = page.token
-        if not token:
-            return
+def _experiments(api: Api, wanted: str | None) -> dict[str, tuple[str, ...]]:
+    """The names of each experiment by its id: of all, or of the wanted one. Raises InputError where there is none."""
+    options = {"max_results": _EXPERIMENTS_A_PAGE}
+    found: dict[str, tuple[str, ...]] = {}
+    for page in api.pages(api.post, "experiments/search", "experiments", options):
+        found |= {str(one["experiment_id"]): (str(one.get("name") or ""),) for one in page}
+    if wanted is None:
+        return found
+    kept = {key: names for key, names in found.items() if wanted in (key, *names)}
+    if kept:
+        return kept
+    import difflib
+
+    by_name = {name: key for key, names in found.items() for name in names}
+    near = difflib.get_close_matches(wanted, by_name, cutoff=0.4) or list(by_name)[:_MOST_EXPERIMENTS_NAMED]
+    hint = "It has: " + ", ".join(f"{name} ({by_name[name]})" for name in near) if near else "It has none."
+    raise InputError(f"no experiment {wanted} on {api.address}", hint)
 
 
-def _stored_run(run: Any) -> StoredRun:
-    """What the client says about a run."""
+def _searched(api: Api, ids: Sequence[str], names: Mapping[str, tuple[str, ...]], only_newest: bool) -> list[StoredRun]:
+    """The runs of some experiments, newest first; if asked so, to the first page with one that has metrics."""
+    found: list[StoredRun] = []
+    for page in _run_pages(api, {"experiment_ids": ids, "order_by": ["attributes.start_time DESC"]}, names):
+        found += page
+        if len(found) > _MOST_RUNS or (only_newest and any(run.has_metrics for run in page)):
+            break
+    return found
+
+
+def _run_pages(
+    api: Api, options: Mapping[str, Any], names: Mapping[str, tuple[str, ...]] | None = None
+) -> Iterator[list[StoredRun]]:
+    for page in api.pages(api.post, "runs/search", "runs", {"max_results": _RUNS_A_PAGE, **options}):
+        yield [_stored_run(run, names or {}) for run in page]
+
+
+def _stored_run(run: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> StoredRun:
+    """What a server says about a run."""
+    info, data = run["info"], run.get("data", {})
+    tags = {str(tag["key"]): str(tag.get("value", "")) for tag in objects(data, "tags")}
+    experiment, started = str(info.get("experiment_id", "")), info.get("start_time")
     return StoredRun(
-        id=run.info.run_id,
-        name=run.info.run_name or None,
-        started=run.info.start_time / 1000 if run.info.start_time is not None else None,
-        has_metrics=bool(run.data.metrics),
-        deleted=run.info.lifecycle_stage == "deleted",
+        id=str(info.get("run_id") or info["run_uuid"]),
+        name=str(info.get("run_name") or tags.get("mlflow.runName") or "") or None,
+        started=None if started is None else float(started) / 1000,
+        has_metrics=bool(objects(data, "metrics")),
+        deleted=info.get("lifecycle_stage") == "deleted",
+        experiment=(experiment, *names.get(experiment, ())),
+        parent=tags.get(_PARENT, ""),
     )
 
 
-def _read_points(client: Any, run: str, metrics: Sequence[str]) -> dict[str, Column]:
-    """Every point of every metric; the server keeps no order within one millisecond."""
-    columns: dict[str, Column] = {}
-    for name in metrics:
-        for metric in client.get_metric_history(run, name):
-            value = float(metric.value) if metric.value is not None else math.nan
-            add_point(columns, name, metric.step, value, metric.timestamp)
-    return columns
+def _history(api: Api, run: str, metric: str) -> list[dict[str, Any]]:
+    """Every point of a metric; the server keeps no order within one millisecond."""
+    options = {"run_id": run, "metric_key": metric, "max_results": _POINTS_A_PAGE}
+    return [point for page in api.pages(api.get, "metrics/get-history", "metrics", options) for point in page]
+
+
+def _add_points(
+    columns: dict[str, Column], metric: str, points: Sequence[Mapping[str, Any]], skipped: list[Skipped]
+) -> None:
+    for point in points:
+        try:  # protobuf's JSON has whole numbers, NaN and infinity as strings
+            step, time = int(point.get("step", 0)), int(point.get("timestamp", 0))
+            value = float(point.get("value", math.nan))
+        except (TypeError, ValueError, OverflowError):
+            skipped.append(Skipped(f"metric {metric}: {str(dict(point))[:100]} is no point"))
+            continue
+        if max(abs(step), abs(time)) < INT64_LIMIT:
+            add_point(columns, metric, step, value, time)
 
 
 def reason(error: Exception) -> str:
-    """The heart of a client error: its messages nest connection errors many lines deep."""
-    text = str(error)
-    if "Max retries exceeded" in text or "Connection" in text or "timed out" in text:
+    """The heart of an error of the connection."""
+    if isinstance(error, TimeoutError | ConnectionError):
         return "no answer"
+    text = str(error)
     return text.splitlines()[0][:300] if text else type(error).__name__

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from gradtrend.ingest.reading import SQLITE_MAGIC, Reader, late
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 
 
 def _may_be(path: Path, head: bytes) -> bool:
@@ -17,4 +19,10 @@ def _reader() -> Reader:
     return reader
 
 
-ADAPTER = late("trackio", _may_be, _reader, one_run_a_folder=True, holds_runs=True)
+def _runs(path: Path, wanted: WantedRuns) -> Sequence[StoredRun]:
+    from gradtrend.ingest.formats.trackio import reader
+
+    return reader.runs(path, wanted)
+
+
+ADAPTER = late("trackio", _may_be, _reader, one_run_a_folder=True, runs=_runs)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.files.sqlite import DAMAGE, columns_of, connection_to, table_names
+from gradtrend.ingest.files.sqlite import DAMAGE, columns_of, connection_to, damage_in, table_names
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.rows import add_row
-from gradtrend.ingest.reading.stored_runs import StoredRun, choose_run
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
 from gradtrend.model.runlog import Skipped
 
 _NEEDED = {"run_name", "timestamp", "step", "metrics"}
@@ -29,37 +30,51 @@ def claims(path: Path, head: bytes) -> bool:
         return False
 
 
+def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
+    """All runs of the store. Raises InputError where it cannot be read."""
+    with _store(path) as connection:
+        damage = damage_in(connection, ["metrics"])
+        query = f"select {_key(connection)}, max(run_name), min(timestamp) from metrics not indexed group by 1"
+        return [
+            StoredRun(str(run), str(name), _seconds(first), has_metrics=True, experiment=(path.stem,), damage=damage)
+            for run, name, first in connection.execute(query).fetchall()
+        ]
+
+
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """The rows of one run: that of `run_id` (an id or a name), or the newest, and a note says so."""
+    """The rows of one run. Raises InputError where the store cannot be read."""
+    run = options.run or newest(runs(path, WantedRuns()), str(path))
+    columns: dict[str, Column] = {}
+    skipped = [Skipped(f"the database is damaged: {run.damage}")] if run.damage else []
+    with _store(path) as connection:
+        index = "not indexed " if run.damage else ""  # an index that says something else than the table
+        query = f"select id, step, timestamp, metrics from metrics {index}where {_key(connection)} = ? order by id"
+        for row_id, step, timestamp, metrics in connection.execute(query, (run.id,)):
+            row = _row(metrics)
+            if row is None:
+                skipped.append(Skipped(f"row {row_id} is not a JSON object"))
+                continue
+            # The store's own step counts; a `global_step` logged beside it is only one more metric.
+            add_row(columns, row | {"timestamp": _seconds(timestamp)}, step, None)
+    reading = Reading("trackio", path, series_of(columns), started=run.started, run=run)
+    return (reading.with_skipped(skipped),)
+
+
+@contextmanager
+def _store(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a store. Raises InputError where it is damaged or none."""
     try:
         with connection_to(path) as connection:
-            return (_read(path, connection, options.run_id),)
+            if "metrics" not in table_names(connection):
+                raise InputError(f"{path} holds no table of metrics", "Give Trackio's database of the project.")
+            yield connection
     except DAMAGE as error:
         raise InputError(f"{path}: {error}", "Is the store whole? Copy it again with its -wal file.") from error
 
 
-def _read(path: Path, connection: sqlite3.Connection, wanted: str | None) -> Reading:
-    # Stores of early versions have names only.
-    key = "run_id" if "run_id" in columns_of(connection, "metrics") else "run_name"
-    runs = [
-        StoredRun(str(run), str(name), _seconds(first), has_metrics=True)
-        for run, name, first in connection.execute(
-            f"select {key}, max(run_name), min(timestamp) from metrics group by 1"
-        )
-    ]
-    chosen, notes = choose_run(runs, wanted, str(path))
-    columns: dict[str, Column] = {}
-    skipped: list[Skipped] = []
-    query = f"select id, step, timestamp, metrics from metrics where {key} = ? order by id"
-    for row_id, step, timestamp, metrics in connection.execute(query, (chosen.id,)):
-        row = _row(metrics)
-        if row is None:
-            skipped.append(Skipped(f"row {row_id} is not a JSON object"))
-            continue
-        # The store's own step counts; a `global_step` logged beside it is only one more metric.
-        add_row(columns, row | {"timestamp": _seconds(timestamp)}, step, None)
-    reading = Reading("trackio", path, series_of(columns), started=chosen.started, notes=notes)
-    return reading.with_skipped(skipped)
+def _key(connection: sqlite3.Connection) -> str:
+    """The column that tells runs apart: stores of early versions have names only."""
+    return "run_id" if "run_id" in columns_of(connection, "metrics") else "run_name"
 
 
 def _row(metrics: str | bytes) -> dict[str, Any] | None:

@@ -1,128 +1,87 @@
-"""Weights & Biases offline runs: `run-*.wandb`, a log of protobuf records. Read without the wandb package.
-
-The x-axis of a metric is what `define_metric` says, else a logged `global_step`, else wandb's own row counter `_step`.
-"""
+"""Runs of Weights & Biases: the folder `wandb/` with a folder for each part of a run, or the log of one."""
 
 from __future__ import annotations
 
-import fnmatch
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from gradtrend.errors import EmptyLogError
-from gradtrend.ingest.files.protobuf import integer, message_time, whole_fields
-from gradtrend.ingest.formats.wandb.records import records
+from gradtrend.errors import EmptyLogError, InputError
+from gradtrend.ingest.formats.wandb.history import about, history_of
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, series_of
-from gradtrend.ingest.reading.numbers import number, whole
-from gradtrend.ingest.reading.rows import NOT_METRICS, flatten
-from gradtrend.model.runlog import Skipped
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
 
-# Field numbers of wandb_internal.proto.
-_HISTORY, _METRIC, _RUN = 2, 12, 17
-_ITEM, _HISTORY_STEP = 1, 2
-_KEY, _NESTED_KEY, _VALUE_JSON = 1, 2, 16
-_NAME, _GLOB, _STEP_METRIC, _STEP_METRIC_INDEX = 1, 2, 4, 5
-_START_TIME = 17
-_GLOBAL_STEPS = ("global_step", "trainer/global_step", "train/global_step")
+MAGIC = b":W&B"
+_RUN_FOLDER = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(.+)")
 
 
-@dataclass(slots=True)
-class _Axes:
-    """What `define_metric` said: which metric is the x-axis of which."""
+def claims(path: Path, head: bytes) -> bool:
+    """Whether a file is a log of a run, or a folder holds folders of runs. The link `latest-run` is none of these."""
+    if head or not path.is_dir():
+        return head.startswith(MAGIC)
+    try:
+        return any(any(_logs_of(run)) for run in _run_folders(path))
+    except OSError:
+        return False
 
-    names: list[str] = field(default_factory=list)
-    exact: dict[str, str] = field(default_factory=dict)
-    globs: list[tuple[str, str]] = field(default_factory=list)
 
-    def add(self, record: bytes) -> None:
-        name = glob = axis = ""
-        index = 0
-        for key, value in whole_fields(record):
-            if key == _NAME and isinstance(value, bytes):
-                name = value.decode("utf-8", errors="replace")
-            elif key == _GLOB and isinstance(value, bytes):
-                glob = value.decode("utf-8", errors="replace")
-            elif key == _STEP_METRIC and isinstance(value, bytes):
-                axis = value.decode("utf-8", errors="replace")
-            elif key == _STEP_METRIC_INDEX and isinstance(value, int):
-                index = value
-        self.names.append(name or glob)
-        axis = axis or (self.names[index - 1] if 0 < index <= len(self.names) else "")
-        if axis and name:
-            self.exact[name.replace("\\.", ".")] = axis
-        elif axis and glob:
-            self.globs.append((glob, axis))
-
-    def axis_of(self, name: str) -> str | None:
-        if name in self.exact:
-            return self.exact[name]
-        return next((axis for glob, axis in self.globs if fnmatch.fnmatchcase(name, glob)), None)
+def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
+    """The runs of a folder, each with all folders of its id, or the one of a file. Raises InputError where it cannot be
+    read.
+    """
+    if path.is_dir():
+        return _runs_in(path)
+    said = about(path)
+    return [replace(said, id=said.id or path.stem.removeprefix("run-"), place=str(path), given=True)]
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """The logged scalars. Raises InputError where the file holds none."""
-    skipped: list[Skipped] = []
-    axes = _Axes()
-    columns: dict[str, Column] = {}
-    started: float | None = None
-    for record in records(path, skipped):
-        for key, value in whole_fields(record):
-            if not isinstance(value, bytes):
-                continue
-            if key == _HISTORY:
-                _add_row(columns, axes, value)
-            elif key == _METRIC:
-                axes.add(value)
-            elif key == _RUN:
-                started = message_time(value, _START_TIME) or started
-    series = series_of(columns)
-    if not series:
-        raise EmptyLogError(
-            f"{path}: no logged values in this Weights & Biases run", "Was it stopped before the first log?"
-        )
-    return (Reading("wandb", path, series, started=started).with_skipped(skipped),)
+    """The parts of a run, the oldest first. Raises InputError where one cannot be read, or none holds anything."""
+    run = options.run or newest(runs(path, WantedRuns()), str(path))
+    readings: list[Reading] = []
+    errors: list[InputError] = []
+    for log in [log for folder in run.folders for log in _logs_of(Path(folder))] or [Path(run.place)]:
+        try:
+            readings.append(replace(history_of(log), run=run))
+        except InputError as error:
+            errors.append(error)
+    damage = [error for error in errors if not isinstance(error, EmptyLogError)]
+    if not readings or damage:  # a part that cannot be read is not to be passed over
+        raise (damage or errors)[0]
+    return readings
 
 
-def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:
-    row: dict[str, Any] = {}
-    counter: int | None = None
-    for key, value in whole_fields(history):
-        if key == _ITEM and isinstance(value, bytes):
-            name, logged = _item(value)
-            row[name] = logged
-        elif key == _HISTORY_STEP and isinstance(value, bytes):
-            counter = integer(value, 1) or 0  # protobuf leaves a zero out
-    own = whole(row.get("_step"))
-    counter = own if own is not None else counter
-    shared = next((step for key in _GLOBAL_STEPS if (step := whole(row.get(key))) is not None), counter)
-    time = number(row.get("_timestamp"))
-    for name, leaf in flatten(row):
-        logged = number(leaf)
-        if logged is None or name in _GLOBAL_STEPS or name.lower() in NOT_METRICS or name.startswith("_"):
-            continue
-        axis = axes.axis_of(name)
-        step = whole(row[axis]) if axis is not None and axis in row else None
-        if axis == name or name in axes.exact.values():
-            continue
-        columns.setdefault(name, Column()).add(shared if step is None else step, logged, time, None)
+def _runs_in(folder: Path) -> list[StoredRun]:
+    by_id: dict[str, list[Path]] = {}
+    try:
+        for run in _run_folders(folder):
+            if any(_logs_of(run)):
+                by_id.setdefault(_id_of(run), []).append(run)
+    except OSError as error:
+        raise InputError(f"cannot read {folder}: {error.strerror or error}") from error
+    return [_stored_run(run_id, folders) for run_id, folders in by_id.items()]
 
 
-def _item(item: bytes) -> tuple[str, Any]:
-    name, path, value = "", [], None
-    for key, content in whole_fields(item):
-        if not isinstance(content, bytes):
-            continue
-        if key == _KEY:
-            name = content.decode("utf-8", errors="replace")
-        elif key == _NESTED_KEY:
-            path.append(content.decode("utf-8", errors="replace"))
-        elif key == _VALUE_JSON:
-            try:
-                value = json.loads(content)
-            except (ValueError, RecursionError):
-                value = None
-    return name or "/".join(path), value
+def _run_folders(folder: Path) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if _RUN_FOLDER.fullmatch(entry.name) and entry.is_dir())
+    # By time: the names begin with it, behind a word that says whether the run was offline.
+    yield from (folder / name for name in sorted(names, key=lambda name: name.removeprefix("offline-")))
+
+
+def _logs_of(run: Path) -> list[Path]:
+    return sorted(run.glob("run-*.wandb"))
+
+
+def _id_of(run: Path) -> str:
+    found = _RUN_FOLDER.fullmatch(run.name)
+    assert found is not None
+    return found[1]
+
+
+def _stored_run(run_id: str, folders: Sequence[Path]) -> StoredRun:
+    """What the first log of a run says about it; what cannot be read is told when the run is."""
+    said = about(_logs_of(folders[0])[0])
+    return replace(said, id=run_id, folders=tuple(str(folder) for folder in folders), place=str(folders[0]))

@@ -21,10 +21,12 @@ _CHUNK = struct.Struct("<IHB")
 _DAMAGE, _WHOLE, _FIRST, _MIDDLE, _LAST = 0, 1, 2, 3, 4  # the first is not of the format
 
 
-def records(path: Path, skipped: list[Skipped]) -> Iterator[bytes]:
-    """The records in order. Where a block is damaged the rest of it is passed over, and `skipped` says so."""
+def records(path: Path, skipped: list[Skipped], head: int | None = None) -> Iterator[bytes]:
+    """The records in order, or those that lie whole in so many bytes of the head. Where a block is damaged the rest of
+    it is passed over, and `skipped` says so.
+    """
     with open_log(path) as stream:
-        data = read_whole(stream, _LARGEST)
+        data = read_whole(stream, _LARGEST) if head is None else stream.read(head)
     if len(data) > _LARGEST:
         raise InputError(f"{path}: larger than {_LARGEST >> 30} GiB, too large for one run")
     parts: list[bytes] = []

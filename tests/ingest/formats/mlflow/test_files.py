@@ -69,24 +69,20 @@ def test_lightly_train_s_file_store_equals_its_metrics_jsonl() -> None:
     assert (reading.notes, reading.skipped_count) == ((), 0)
 
 
-def test_the_newest_run_with_metrics_and_a_note_on_the_others(store: Path) -> None:
+def test_without_a_word_the_newest_run_with_metrics(store: Path) -> None:
     reading = read_one(files.read, store)
     assert norm_of(reading)["step"].to_list() == [0, 1, 2, 2, 3]
     assert [repr(value) for value in norm_of(reading)["value"]] == ["1.5", "nan", "inf", "2.5", "inf"]
     assert norm_of(reading)["time"][1] == (START + 10) / 1000
     assert reading.started == (START + 5) / 1000
-    (note,) = reading.notes
-    assert note.kind == "several-runs"
-    assert "aa22 (second" in note.message
-    assert "aa11 (first, started 2023-11-14 22:13:20 UTC)" in note.message
-    assert "cc44" not in note.message
+    assert reading.run is not None
+    assert (reading.run.id, reading.run.name, reading.run.experiment) == ("aa22", "second", ("123", "toy"))
 
 
 @pytest.mark.parametrize("wanted", ["aa11", "first", "aa1"])
 def test_run_id_picks(store: Path, wanted: str) -> None:
     reading = read_one(files.read, store, wanted)
     assert norm_of(reading).height == 4
-    assert reading.notes == ()
 
 
 def test_a_deleted_run_only_by_its_full_id(store: Path) -> None:

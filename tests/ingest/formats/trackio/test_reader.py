@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.trackio import reader
-from gradtrend.ingest.reading import Reading, ReadOptions
-from tests.ingest.readings import long_table
+from gradtrend.ingest.reading import Reading
+from gradtrend.ingest.reading.stored_runs import WantedRuns
+from tests.ingest.readings import long_table, read_one
 from tests.places import RUNS
 
 REAL = RUNS / "trackio" / "two_runs" / "trackio" / "toy.db"
@@ -37,8 +38,7 @@ def store(path: Path, rows: list[tuple[str, int, str | bytes]]) -> Path:
 
 
 def read(path: Path, run_id: str | None = None) -> Reading:
-    (reading,) = reader.read(path, ReadOptions(run_id))
-    return reading
+    return read_one(reader.read, path, run_id)
 
 
 def points(reading: Reading, metric: str) -> list[tuple[int | None, str]]:
@@ -55,13 +55,15 @@ def test_what_is_written_is_read_back(tmp_path: Path, values: list[float], blob:
     assert points(read(path), "train/grad_norm") == [(i, repr(value)) for i, value in enumerate(values)]
 
 
-def test_the_newest_run_is_read_and_a_note_says_so() -> None:
+def test_each_run_is_read_and_without_a_word_the_newest() -> None:
+    runs = reader.runs(REAL, WantedRuns())
+    assert {run.experiment for run in runs} == {("toy",)}
+    assert len({run.id for run in runs}) == 2
     reading = read(REAL)
     assert math.isnan(long_table(reading).filter(pl.col("metric") == "train/grad_norm")["value"][-1])
-    assert [note.kind for note in reading.notes] == ["several-runs"]
     healthy = read(REAL, "healthy")
     assert long_table(healthy).filter(pl.col("metric") == "train/grad_norm").height == 30
-    assert not healthy.notes
+    assert healthy.run in runs
     with pytest.raises(InputError, match="no run nobody"):
         read(REAL, "nobody")
 
