@@ -1,6 +1,6 @@
 """Files -> RunLog. The front of this room; captures have a front of their own.
 
-`find_runs` says which logs below a path are one run, `load_runs` reads and joins them. A format knows its files and
+`find_runs` says which logs below a path are read together, `read_runs` which runs they are, `load_run` joins one. A format knows its files and
 nothing of roles, joining or judging.
 """
 
@@ -8,7 +8,8 @@ from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.runs.find import RunFiles, find_runs
-from gradtrend.ingest.runs.load import Choice, load_runs
+from gradtrend.ingest.runs.load import load_run
+from gradtrend.ingest.runs.parts import Choice, RunParts, read_runs
 from gradtrend.ingest.settings.folder import settings_of
 
 __all__ = [
@@ -20,9 +21,11 @@ __all__ = [
     "ReadOptions",
     "Reading",
     "RunFiles",
+    "RunParts",
     "adapters_of",
     "find_runs",
-    "load_runs",
+    "load_run",
+    "read_runs",
     "series_of",
     "settings_of",
 ]

@@ -15,7 +15,7 @@ from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline import parallel
 from gradtrend.pipeline.failures import each_log, found_runs
-from gradtrend.pipeline.runs import AnalyzeOptions, logs_of
+from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.pipeline.selection import rule_ids, without
 
 # Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
@@ -41,13 +41,13 @@ def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
     """
     plan = _plan(options)
     adapters_of(options.source)  # an error for a format that there is not comes before one for a path
-    runs = find_runs(path, options.source)
-    logs = logs_of(runs[0], options) if len(runs) == 1 else ()
-    names = [log.run for log in logs] or [run.name for run in runs]
+    found = find_runs(path, options.source)
+    runs = runs_in(found[0], options) if len(found) == 1 else ()
+    names = [run.name for run in runs or found]
     if len(names) > 1:
         shown = ", ".join(names[:_SHOWN_RUNS]) + (" ..." if len(names) > _SHOWN_RUNS else "")
-        raise InputError(f"{path}: holds {len(names)} runs", f"Analyze one of them: {shown}")
-    return _report(plan, logs[0])
+        raise InputError(f"{path}: holds {len(names)} runs", f"Analyze one of them, or all with analyze_all: {shown}")
+    return _report(plan, log_of(runs[0], options))
 
 
 def analyze_paths(

@@ -1,11 +1,11 @@
-"""A run folder -> its logs. What cannot be read is raised; `failures` puts values in its place."""
+"""Logs -> the runs that they are. What cannot be read is raised; `failures` puts values in its place."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradtrend.ingest import SOURCES, Choice, ReadOptions, RunFiles, load_runs
+from gradtrend.ingest import SOURCES, Choice, ReadOptions, RunFiles, RunParts, load_run, read_runs
 from gradtrend.model.runlog import RunLog
 
 
@@ -30,7 +30,15 @@ def whose_bug(source: str) -> str:
     return "gradtrend" if source in SOURCES else f"gradtrend, or in the package that brings the format {source}"
 
 
-def logs_of(run: RunFiles, options: AnalyzeOptions) -> tuple[RunLog, ...]:
-    """What a run folder holds, at least one log. Raises `InputError` where it cannot be read."""
-    choice = Choice(options.metric, options.loss, options.lr)
-    return load_runs(run, ReadOptions(options.run_id), choice)
+def runs_in(files: RunFiles, options: AnalyzeOptions) -> tuple[RunParts, ...]:
+    """The runs that logs read together are, at least one."""
+    return read_runs(files, ReadOptions(options.run_id), _choice(options))
+
+
+def log_of(run: RunParts, options: AnalyzeOptions) -> RunLog:
+    """One run as read. Raises `InputError` where nothing of it can be read."""
+    return load_run(run, _choice(options))
+
+
+def _choice(options: AnalyzeOptions) -> Choice:
+    return Choice(options.metric, options.loss, options.lr)

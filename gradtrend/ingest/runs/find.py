@@ -1,47 +1,45 @@
-"""A path -> the runs it holds, each with its log files.
+"""A path -> its logs, in shares that are read together: each is one run, or several that may have to be told apart.
 
-A folder is a run when logs lie in it. Logs in sub-folders belong to the same run where the sub-folder is one that
-loggers make (`runs/`, `lightning_logs/version_0/`, `checkpoint-500/` ...); otherwise each sub-folder is its own run.
+What a run is, is decided by what the logs hold (`group`). That takes all logs of a tree in one hand, which costs nothing
+where they are read in about a second; of larger trees those logs are read together whose places belong together.
 """
 
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES
-from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
-from gradtrend.ingest.runs.tree import LogFile, Tree, adapter_for, adapter_without_head, log_tree
+from gradtrend.ingest.runs.places import home_of, is_container, names, natural
+from gradtrend.ingest.runs.tree import Found, LogFile, PassedOver, adapter_for, adapter_without_head, found_below
 
-# Folders that loggers and trainers make inside one run.
-_CONTAINER = re.compile(
-    r"^(?:runs|logs?|lightning_logs|tb_logs|csv_logs|tensorboard|tb|tfevents|events|metrics|wandb|trackio|debug|version_\d+"
-    rf"|checkpoint-\d+|files|vis_data|train|training|{'|'.join(HELD_OUT_WORDS)}|checkpoints)$",
-    re.IGNORECASE,
-)
-
-# `SummaryWriter.add_hparams` makes a folder named by the time.
-_HPARAMS_FOLDER = re.compile(r"^\d{9,}(?:\.\d+)?$")
+# Up to here a tree is read by one process anyway: others take about a second to start (`pipeline/parallel.py`).
+_TOGETHER_FILES = 150
+_TOGETHER_BYTES = 40_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """One run: its name as reported (the path as given, joined with the child), its folder and its logs.
+    """Logs to be read together: of one run, or of several that lie close together.
 
-    `is_stream` says that its log can be read once, and by this process alone.
+    `name` is the path as given, joined with the folder that holds them all; `with_debug` are the folders that may hold
+    captures, `passed_over` what was not read there. `is_stream` says that its log can be read once, and by this process
+    alone.
     """
 
     name: str
     folder: Path
     logs: tuple[LogFile, ...]
     is_stream: bool = False
+    with_debug: tuple[Path, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
 
 
 def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
-    """The runs at a path, at least one. Raises InputError for a missing or unreadable path."""
+    """The shares of the logs at a path, at least one. Raises InputError for a missing or unreadable path."""
     if not path:  # and not the current folder, which Path makes of it
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
     root = Path(path)
@@ -57,10 +55,10 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
         adapter = adapter_without_head(root, source)
         if adapter is not None:
             return (RunFiles(path, root, (LogFile(root, adapter),)),)
-        tree = log_tree(root, source)
+        found = found_below(root, source)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}", "Check the permissions of the path.") from error
-    return tuple(_named(path, root, run) for run in _group(tree)) or (RunFiles(path, root, ()),)
+    return _shares(path, root, found)
 
 
 def _stream(path: str, pipe: Path, source: str) -> RunFiles:
@@ -95,45 +93,84 @@ def _single(path: str, file: Path, source: str) -> RunFiles:
     return RunFiles(path, file.parent, (LogFile(file, adapter),))
 
 
-def _named(path: str, root: Path, tree: Tree) -> RunFiles:
-    relative = tree.folder.relative_to(root)
-    name = path if relative == Path() else os.path.join(path, relative)  # noqa: PTH118  keeps the path as given
-    return RunFiles(name, tree.folder, tuple(sorted(tree.all_logs(), key=lambda log: str(log.path))))
+def _shares(path: str, root: Path, found: Found) -> tuple[RunFiles, ...]:
+    """The logs of a tree in shares, in the order of their places."""
+    if _is_small(found.logs):
+        return (_share(path, root, root, found.logs, found.with_debug, found.passed_over),)
+    homes = _homes(root, found.logs)
+    logs: dict[Path, list[LogFile]] = {}
+    for log, home in zip(found.logs, homes, strict=True):
+        logs.setdefault(home, []).append(log)
+    debug: dict[Path, list[Path]] = {}
+    for folder in found.with_debug:
+        debug.setdefault(_nearest(folder, logs, root), []).append(folder)
+    passed: dict[Path, list[PassedOver]] = {}
+    for one in found.passed_over:
+        passed.setdefault(_nearest(one.path, logs, root), []).append(one)
+    places = sorted({*logs, *debug, *passed}, key=lambda place: natural(str(place)))
+    return tuple(
+        _share(path, root, place, logs.get(place, ()), debug.get(place, ()), passed.get(place, ())) for place in places
+    )
 
 
-def _group(tree: Tree) -> list[Tree]:
-    """The runs in a tree; a run's `children` are the sub-folders that belong to it."""
-    if tree.logs or tree.has_debug:
-        parts = tuple(child for child in _parts(tree) if len(_group(child)) < 2)
-        others = [run for child in tree.children if child not in parts for run in _group(child)]
-        return [Tree(tree.folder, tree.logs, tree.has_debug, parts), *others]
-    containers = [child for child in tree.children if _CONTAINER.match(child.folder.name)]
-    others = [run for child in tree.children if child not in containers for run in _group(child)]
-    grouped = [_group(child) for child in containers]
-    if containers and all(len(runs) == 1 for runs in grouped):
-        return [Tree(tree.folder, (), False, tuple(runs[0] for runs in grouped)), *others]
-    return [run for runs in grouped for run in runs] + others
+def _is_small(logs: Sequence[LogFile]) -> bool:
+    if len(logs) > _TOGETHER_FILES:
+        return False
+    size = 0
+    for log in logs:
+        try:
+            size += log.path.stat().st_size
+        except OSError:  # gone since
+            continue
+    return size <= _TOGETHER_BYTES
 
 
-def _parts(tree: Tree) -> tuple[Tree, ...]:
-    """The sub-folders of a run folder that hold more of the same run.
-
-    Those that loggers make do. Any other does where it is the only one and its logs are of formats that the run folder
-    itself has not; several are runs of their own, beside a launcher's log.
-    """
-    made = [child for child in tree.children if _made_by_logger(child)]
-    others = [child for child in tree.children if child not in made]
-    own = {log.adapter.name for log in tree.logs}
-    if len(others) == 1 and not own & {log.adapter.name for log in others[0].all_logs()}:
-        made += others
-    return tuple(made)
+def _homes(root: Path, logs: Sequence[LogFile]) -> list[Path]:
+    """For each log the folder by which it is read together with others."""
+    folders = {log.path.parent for log in logs}
+    homes = [_home(root, log, folders) for log in logs]
+    named: dict[Path, list[Path]] = {}  # the runs' folders by the folder in which they lie
+    for home in {*homes}:
+        named.setdefault(home.parent, []).append(home)
+    return [_named_home(log, home, named.get(home, ())) for log, home in zip(logs, homes, strict=True)]
 
 
-def _made_by_logger(child: Tree) -> bool:
-    name = child.folder.name
-    if _CONTAINER.match(name) or _HPARAMS_FOLDER.match(name):
-        return True
-    # `add_scalars` makes one folder a series, called <tag>_<series>, beside the event file that the tag's writer keeps.
-    logs = list(child.all_logs())
-    own_writer = bool(logs) and all(log.adapter.folder_a_series for log in logs)
-    return own_writer and name.startswith(("grad", "loss", "norm"))
+def _home(root: Path, log: LogFile, folders: set[Path]) -> Path:
+    """The outermost folder with logs below which a logger's own folders lead to this log, else what its name says."""
+    folder = log.path.parent
+    steps = [folder, *folder.parents]
+    for inner, outer in zip(reversed(steps[:-1]), reversed(steps[1:]), strict=True):
+        if (outer == root or root in outer.parents) and outer in folders and is_container(inner.name):
+            return home_of(outer, root)
+    return home_of(folder, root, log.adapter.folder_a_series)
+
+
+def _named_home(log: LogFile, home: Path, below: Iterable[Path]) -> Path:
+    """The one run's folder that a loose log names, `exp1/` for `train_exp1.log`; else its own."""
+    if log.path.parent != home:
+        return home
+    fits = [folder for folder in below if names(log.path, folder)]
+    return fits[0] if len(fits) == 1 else home
+
+
+def _nearest(path: Path, homes: Iterable[Path], root: Path) -> Path:
+    known = set(homes)
+    return next((place for place in (path, *path.parents) if place in known), path if path.is_dir() else root)
+
+
+def _share(
+    path: str,
+    root: Path,
+    folder: Path,
+    logs: Iterable[LogFile],
+    with_debug: Iterable[Path],
+    passed_over: Iterable[PassedOver],
+) -> RunFiles:
+    ordered = tuple(sorted(logs, key=lambda log: natural(str(log.path))))
+    return RunFiles(joined(path, root, folder), folder, ordered, False, tuple(with_debug), tuple(passed_over))
+
+
+def joined(path: str, root: Path, below: Path) -> str:
+    """The path as given, joined with what leads from it to a place below."""
+    relative = below.relative_to(root)
+    return path if relative == Path() else os.path.join(path, relative)  # noqa: PTH118  keeps the path as given

@@ -1,127 +1,61 @@
-"""The logs of a run folder -> its RunLog: read, named, given steps and roles, joined."""
+"""The logs of a run -> its RunLog: named, given roles, joined."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
-from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
-from gradtrend.ingest.runs.find import RunFiles
+from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.runs.join import join
+from gradtrend.ingest.runs.parts import Choice, RunParts
 from gradtrend.ingest.runs.roles import assign_roles
-from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The user's choice of series by name; None leaves it to the names' own meaning."""
+def load_run(run: RunParts, choice: Choice) -> RunLog:
+    """The logs of one run, joined.
 
-    metric: str | None = None
-    loss: str | None = None
-    lr: str | None = None
-
-
-def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunLog, ...]:
-    """The logs of one run folder, joined; several runs where its files turn out to be of different ones.
-
-    Raises InputError where no log of the run can be read, or a chosen metric is not in it.
+    Raises InputError where no log of the run can be read, the run of a store that was asked for is not there, or a
+    chosen metric is not in it.
     """
-    readings, errors = _read_all(run, options)
-    apart = _apart(readings, run)
-    if len(apart) < 2:
-        return (_joined(run, readings, errors, choice),)
-    # What the folder holds beside them cannot be told to belong to one of them: it stands with the first.
-    named = [replace(run, name=os.path.join(run.name, parts[0].path.name)) for parts in apart]  # noqa: PTH118
-    first = _joined(named[0], apart[0], errors, choice)
-    rest = [_joined(name, parts, [], choice, debug=False) for name, parts in zip(named[1:], apart[1:], strict=True)]
-    return (first, *rest)
-
-
-def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
-    """The readings by run; the comparison is loaded where there is something to compare."""
-    if len(readings) < 2:
-        return [readings]
-    from gradtrend.ingest.runs.split import split
-
-    return split(readings, {log.adapter.name for log in run.logs if log.adapter.one_run_a_folder})
-
-
-def _joined(
-    run: RunFiles, readings: list[Reading], errors: list[InputError], choice: Choice, debug: bool = True
-) -> RunLog:
-    captures, reports = debug_evidence(run.folder) if debug else ((), ())
-    if not readings and not captures and not reports:
-        raise errors[0] if errors else _nothing_in(run)
-    held = [reading for reading in readings if reading.series or reading.skipped_count]
-    if held or captures or reports:  # beside these, a text without metrics is no log
-        readings = held
-    numbered = [with_steps(_named_by_folder(reading, run)) for reading in readings]
-    names = {name for reading in numbered for name in reading.series}
+    for error in run.errors:
+        if error.fatal:
+            raise error.error
+    captures, reports = debug_evidence(run.folder) if run.has_debug else ((), ())
+    if not run.readings and not captures and not reports:
+        raise run.errors[0].error if run.errors else _nothing_in(run)
+    readings = [reading for reading in run.readings if reading.series or reading.skipped_count]
+    if not readings and not captures and not reports:  # beside anything else, a text without metrics is no log
+        readings = list(run.readings)
+    names = {name for reading in readings for name in reading.series}
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
-    joined = join(numbered, namings)
-    notes = joined.notes + _without_steps(numbered)
-    sources = tuple(_source(reading, run) for reading in numbered)
-    noticed = (note for reading in numbered for note in reading.notes)
+    joined = join(run.joined, {name: namings[name] for name in namings})
+    notes = joined.notes + _without_steps(readings)
+    sources = tuple(_source(reading, run) for reading in readings)
+    noticed = (note for reading in readings for note in reading.notes)
     return RunLog(
         run=run.name,
         table=joined.table,
         losses=joined.losses,
         reasons=joined.reasons,
         sources=sources,
-        notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
+        notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes([e.error for e in run.errors]), *run.notes),
         captures=captures,
         overflow_reports=reports,
-        settings=merge_settings(settings_of(run.folder), *(reading.settings for reading in numbered)),
+        settings=merge_settings(settings_of(run.folder), *(reading.settings for reading in readings)),
     )
 
 
-def _read_all(run: RunFiles, options: ReadOptions) -> tuple[list[Reading], list[InputError]]:
-    """What every log of the run held, and the errors of those that could not be read."""
-    readings: list[Reading] = []
-    errors: list[InputError] = []
-    for log in run.logs:
-        try:
-            readings += log.adapter.read(log.path, options)
-        except InputError as error:
-            if options.run_id is not None and log.adapter.holds_runs:  # the run that was asked for is not there
-                raise
-            errors.append(error)
-    return readings, errors
-
-
-def _nothing_in(run: RunFiles) -> InputError:
+def _nothing_in(run: RunParts) -> InputError:
     return InputError(
         f"{run.name}: no log of a known format in this folder",
         "Give the folder that holds metrics.jsonl, event files, mlruns/ or a console log, or the log itself.",
     )
-
-
-def _named_by_folder(reading: Reading, run: RunFiles) -> Reading:
-    """The reading with what only the sub-folder says put into the metric names.
-
-    `SummaryWriter.add_scalars("grads", {"fc": ...})` writes the tag `grads` in a folder `grads_fc`; Keras writes the
-    same tags in `train/` and `validation/`.
-    """
-    folder = reading.path.parent.name
-    if not reading.path.is_relative_to(run.folder) or reading.path.parent == run.folder:
-        return reading
-    tags = list(reading.series)
-    stem = tags[0].replace("/", "_").replace(" ", "_") + "_" if len(tags) == 1 else ""
-    if len(tags) == 1 and folder.startswith(stem) and len(folder) > len(stem):
-        names = [f"{tags[0]}/{folder.removeprefix(stem)}"]
-    elif folder.lower() in HELD_OUT_WORDS:
-        names = [f"val/{tag}" for tag in tags]
-    else:
-        return reading
-    return replace(reading, series=dict(zip(names, reading.series.values(), strict=True)))
 
 
 def _without_steps(readings: Sequence[Reading]) -> tuple[Note, ...]:
@@ -142,11 +76,12 @@ def _check_choice(choice: Choice, names: set[str], run: str) -> None:
             raise InputError(f"{run}: no metric named {name!r} ({option})", hint)
 
 
-def _source(reading: Reading, run: RunFiles) -> Source:
-    relative = reading.path.relative_to(run.folder) if reading.path.is_relative_to(run.folder) else reading.path
+def _source(reading: Reading, run: RunParts) -> Source:
+    inside = reading.path.is_relative_to(run.root) and reading.path != run.folder
+    relative = os.path.relpath(reading.path, run.folder) if inside else None
     return Source(
         format=reading.format,
-        path=str(relative) if str(relative) != "." else reading.path.name,
+        path=relative or (reading.path.name if reading.path == run.folder else str(reading.path)),
         series=len(reading.series),
         points=sum(points.height for points in reading.series.values()),
         skipped=reading.skipped,

@@ -1,0 +1,99 @@
+"""What the text of a console log says between two of its rows: a trainer that ends, starts again, or goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.files.streams import open_log, whole_lines
+
+_MOST_BYTES = 64 * 1024 * 1024  # of logs without steps, whose every line is looked at: a second
+_LONGEST_LINE = 4000
+_RESUMED = re.compile(
+    rb"resum(?:ed|ing)|(?:restor|recover)(?:ed|ing)|continuing (?:from|train)|picking up"
+    rb"|(?:load(?:ed|ing)|found|using) (?:\w+ ){0,3}(?:checkpoint|ckpt|snapshot|state)|auto-?resum|warm[- ]restart",
+    re.IGNORECASE,
+)
+_NOT_RESUMED = re.compile(
+    rb"\b(?:no|not|without|couldn't|cannot|could not)\b|from scratch|resume\w*['\"]?\s*[=:]", re.IGNORECASE
+)
+_CLOSING = re.compile(
+    rb"train_runtime|train(?:ing)?(?: (?:is|has))? (?:complet|finish|done|end|took|time)|(?:finish|complet)ed? (?:train|run|job|exp)"
+    rb"|saved? (?:\w+ ){0,3}(?:model|weights)|total (?:training |train |elapsed )?time|\bdone\b|run summary",
+    re.IGNORECASE,
+)
+_BANNER = re.compile(
+    rb"\bargs?\b\W{0,3}(?:\{|namespace|[=:])|namespace\(|running training|num examples|config(?:uration)?\s*[:=]"
+    rb"|(?:start|launch|begin)(?:ing|ed)? (?:\w+ ){0,2}(?:run|train|job|exp|trial|fold|seed)|loading (?:the )?(?:data|model|train)"
+    rb"|world_?size|\bseed\W{1,3}\d|\bpython3? |(?:number of|trainable|model has) .{0,20}param|\bjob\b.{0,20}\d|\btrial\b|\bfold\b",
+    re.IGNORECASE,
+)
+_EPOCH = re.compile(rb"""\bepochs?['"]?\s{0,3}[:=\[(]?\s{0,3}(\d{1,9}(?:\.\d{1,9})?)(?![\w.])""", re.IGNORECASE)
+
+
+class Border(NamedTuple):
+    """What stands between a row and the one before it, `row` being its line.
+
+    `closes` says that a trainer's last word stands there, `opens` its first one; `epoch_back` that the epoch counter has
+    gone back to where it began.
+    """
+
+    row: int
+    closes: bool
+    opens: bool
+    epoch_back: bool
+
+
+def says_resumed(path: Path, first: int, last: int) -> bool:
+    """Whether the lines from `first` on and ahead of `last` say that training went on from a checkpoint."""
+    lines = (text for number, text in _lines(path, last) if first <= number < last)
+    return any(_RESUMED.search(text) and not _NOT_RESUMED.search(text) for text in lines)
+
+
+def borders(path: Path, rows: Sequence[int]) -> list[Border]:
+    """The rows ahead of which a trainer may have started again; `rows` are the lines that logged something, in order.
+
+    Nothing is said of what cannot be read again, a pipe, or is very long.
+    """
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return []
+        return list(_borders(path, rows))
+    except (OSError, InputError):
+        return []
+
+
+def _borders(path: Path, rows: Sequence[int]) -> Iterator[Border]:
+    wanted = set(rows)
+    closes = opens = resumed = False
+    first_epoch = epoch = None
+    begun = False
+    for number, text in _lines(path, rows[-1] + 1):
+        if not text:
+            continue
+        if number not in wanted:
+            closes = closes or _CLOSING.search(text) is not None
+            opens = opens or _BANNER.search(text) is not None
+            resumed = resumed or (_RESUMED.search(text) is not None and _NOT_RESUMED.search(text) is None)
+            continue
+        found = _EPOCH.search(text)
+        now = float(found[1]) if found else None
+        back = now is not None and epoch is not None and first_epoch is not None and now < epoch and now <= first_epoch
+        if begun and not resumed and (closes or opens or back):
+            yield Border(number, closes, opens, back)
+        begun, closes, opens, resumed = True, False, False, False
+        epoch = now if now is not None else epoch
+        first_epoch = epoch if first_epoch is None else first_epoch
+
+
+def _lines(path: Path, until: int) -> Iterator[tuple[int, bytes]]:
+    """The lines ahead of the line `until`, each with its number."""
+    with open_log(path) as stream:
+        for first, chunk in whole_lines(stream, []):
+            for number, line in enumerate(chunk.split(b"\n"), start=first):
+                if number >= until:
+                    return
+                yield number, line[:_LONGEST_LINE]

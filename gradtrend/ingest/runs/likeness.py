@@ -1,0 +1,180 @@
+"""Whether two logs are of one fit, by their values: the same at equal steps, others, or nothing that can be told."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from gradtrend.ingest.runs.traces import Trace, Values
+
+# Common steps that must agree: loggers round and lose a few rows. The last ones must agree too, for equal seeds agree up
+# to the NaN, and are two runs.
+_AGREE = 0.95
+_LAST = 3
+_LEAST = 3
+_LEAST_DISTINCT = 3  # values; a norm that stands still is as good as none
+# Ranks that do not share their gradients, and clipped or averaged prints, differ by less than this at half the steps ...
+_NEAR = 0.05
+_NEAR_SHARE = 0.5
+_FAR = 3.0  # ... while the values of another fit differ by such a factor, or do not rise and fall together
+_TOGETHER = 0.5
+_LEAST_CORRELATED = 10
+
+_Floats = npt.NDArray[np.float64]
+
+
+class Like(Enum):
+    """What values say of two logs."""
+
+    SAME = "same"
+    OTHER = "other"
+    UNKNOWN = "unknown"
+
+
+def compare(a: Trace, b: Trace) -> Like:
+    """By the gradient norm, which ranks share, where both have one that tells; else by the loss."""
+    shifts = (0,) if a.format == b.format else (0, 1, -1)
+    for x, y in ((a.norm, b.norm), (a.loss, b.loss)):
+        if x is not None and y is not None:
+            found = _compared(x, y, shifts, a.reading.numbered or b.reading.numbered)
+            if found is not Like.UNKNOWN:
+                return found
+    return Like.UNKNOWN
+
+
+def _compared(a: Values, b: Values, shifts: tuple[int, ...], by_order: bool) -> Like:
+    if by_order:
+        n = min(len(a.values), len(b.values))
+        return _judged(a.values[:n], b.values[:n], a, b) if n >= _LEAST else Like.UNKNOWN
+    answers = []
+    for shift in shifts:
+        x, y = _common(a, b, shift)
+        answers.append(_judged(x, y, a, b) if len(x) >= _LEAST else Like.UNKNOWN)
+        if answers[-1] is Like.SAME:
+            return Like.SAME
+    return answers[0]
+
+
+def _common(a: Values, b: Values, shift: int = 0) -> tuple[_Floats, _Floats]:
+    """The values at the steps that both have, those of the second moved."""
+    if not shift and len(a.steps) == len(b.steps) and np.array_equal(a.steps, b.steps):
+        return a.values, b.values
+    _, i, j = np.intersect1d(a.steps, b.steps + shift, assume_unique=True, return_indices=True)
+    return a.values[i], b.values[j]
+
+
+def _judged(x: _Floats, y: _Floats, a: Values, b: Values) -> Like:
+    relative, absolute = max(a.relative, b.relative), max(a.absolute, b.absolute)
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(x - y) <= np.maximum(relative * np.maximum(np.abs(x), np.abs(y)), absolute)
+    same = near | (x == y) | (~np.isfinite(x) & ~np.isfinite(y))
+    if same.mean() < _AGREE or not same[-_LAST:].all():
+        return Like.OTHER
+    return Like.SAME if _is_telling(x, relative, absolute) else Like.UNKNOWN
+
+
+def _is_telling(x: _Floats, relative: float, absolute: float) -> bool:
+    """Whether the values move enough to tell one fit from another that logs the same."""
+    finite = x[np.isfinite(x)]
+    if len(finite) < _LEAST_DISTINCT:
+        return False
+    width = max(relative * float(np.abs(finite).max()), absolute, 1e-300)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ordered = np.sort(finite)
+        return (
+            int((np.diff(ordered) > width).sum()) + 1 >= _LEAST_DISTINCT or len(np.unique(finite)) > len(finite) / 2 > 5
+        )
+
+
+def near(a: Trace, b: Trace) -> bool:
+    """Whether two logs of the same steps are as near to one another as ranks that do not share their gradients."""
+    pair = _pair(a, b)
+    if pair is None:
+        return False
+    x, y = pair
+    with np.errstate(invalid="ignore", over="ignore"):
+        same = (np.abs(x - y) <= _NEAR * np.maximum(np.abs(x), np.abs(y))) | (~np.isfinite(x) & ~np.isfinite(y))
+    return bool(same.mean() >= _NEAR_SHARE)
+
+
+def clashes(a: Trace, b: Trace) -> bool:
+    """Whether two logs cannot be of one fit, even where one of them averages, clips or rounds what it logs."""
+    pair = _pair(a, b)
+    if pair is None or near(a, b):
+        return False
+    x, y = pair
+    if np.isfinite(x[-_LAST:]).any() != np.isfinite(y[-_LAST:]).any():
+        return True
+    use = np.isfinite(x) & np.isfinite(y) & (x > 0) & (y > 0)
+    if use.sum() < _LEAST:
+        return False
+    u, v = np.log(x[use]), np.log(y[use])
+    if abs(float(np.median(u - v))) > np.log(_FAR):
+        return True
+    if use.sum() < _LEAST_CORRELATED or u.std() == 0 or v.std() == 0:
+        return False
+    return float(np.corrcoef(u, v)[0, 1]) < _TOGETHER
+
+
+def _pair(a: Trace, b: Trace) -> tuple[_Floats, _Floats] | None:
+    """The values of both at their common steps, of the norm where both have it."""
+    for x, y in ((a.norm, b.norm), (a.loss, b.loss)):
+        if x is not None and y is not None and not (a.reading.numbered or b.reading.numbered):
+            common = _common(x, y)
+            return common if len(common[0]) >= _LEAST else None
+    return None
+
+
+def candidates(traces: list[Trace]) -> list[tuple[int, int]]:
+    """The pairs that may log the same values, found without comparing each with each: neighbours in the order of their
+    values at a step that both have.
+    """
+    if len(traces) <= _FEW:
+        return [(i, j) for i in range(len(traces)) for j in range(i)]
+    pairs: set[tuple[int, int]] = set()
+    for pick in ("norm", "loss"):
+        pairs |= _neighbours([(i, v) for i, t in enumerate(traces) if (v := getattr(t, pick)) is not None])
+    return sorted(pairs)
+
+
+_FEW = 40  # with so many each is compared with each: a few milliseconds
+_PROBES = 32  # steps at which values are looked up
+_WINDOW = 8
+
+
+def _neighbours(series: list[tuple[int, Values]]) -> set[tuple[int, int]]:
+    firsts = [int(v.steps[0]) for _, v in series]
+    lasts = [int(v.steps[-1]) for _, v in series]
+    pairs: set[tuple[int, int]] = set()
+    for step in [*_commonest(firsts), *_commonest(lasts)]:
+        found = []
+        for i, v in series:
+            at = int(np.searchsorted(v.steps, step))
+            if at < len(v.steps) and v.steps[at] == step:
+                found.append((_sortable(v.values[at]), _sortable(v.values[-1]), i))
+        pairs |= _in_window(found)
+    by_order = [(_sortable(v.values[0]), _sortable(v.values[-1]), i) for i, v in series]
+    return pairs | _in_window(by_order)
+
+
+def _in_window(found: list[tuple[float, float, int]]) -> set[tuple[int, int]]:
+    found.sort()
+    return {
+        (max(i, j), min(i, j))
+        for at, (_, _, i) in enumerate(found)
+        for _, _, j in found[at + 1 : at + 1 + _WINDOW]
+    }  # fmt: skip
+
+
+def _sortable(value: float) -> float:
+    """The value to three digits, so that roundings stand together; of what is no number one at the end."""
+    return float(f"{value:.2e}") if np.isfinite(value) else float("inf")
+
+
+def _commonest(steps: list[int]) -> list[int]:
+    counts: dict[int, int] = {}
+    for step in steps:
+        counts[step] = counts.get(step, 0) + 1
+    return sorted(counts, key=lambda step: -counts[step])[:_PROBES]

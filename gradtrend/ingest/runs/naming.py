@@ -1,0 +1,90 @@
+"""Where a run lies and how it is named: so that its name tells it from its neighbours."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gradtrend.ingest.runs.find import RunFiles, joined
+from gradtrend.ingest.runs.group import Group
+from gradtrend.ingest.runs.places import home_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A run's name as reported and its folder, where its settings and captures are looked for."""
+
+    name: str
+    folder: Path
+
+    @classmethod
+    def at(cls, files: RunFiles, path: Path) -> Place:
+        """The place of a folder or file below the one in which logs were looked for."""
+        return cls(_name(files, path), path if path.is_dir() else path.parent)
+
+
+def places_of(files: RunFiles, groups: Sequence[Group], single_folder: frozenset[str]) -> list[Place]:
+    """For each group its place: the outermost folder that holds no other's logs, else its file and its number there."""
+    if len(groups) == 1:
+        return [_of_only(files, groups[0])]
+    holders: Counter[Path] = Counter()
+    direct: Counter[Path] = Counter()
+    for group in groups:
+        folders = {trace.path.parent for trace in group}
+        direct.update(folders)
+        holders.update({above for folder in folders for above in (folder, *folder.parents)})
+    places = [_place(files, group, holders, direct, single_folder) for group in groups]
+    return _numbered(places)
+
+
+def _of_only(files: RunFiles, group: Group) -> Place:
+    inside = all(trace.path.is_relative_to(files.folder) for trace in group)
+    if not inside or files.logs[0].path == files.folder or not Path(files.name).is_dir():
+        return Place(files.name, files.folder)
+    folder = home_of(_common(group), files.folder)
+    return Place(_name(files, folder), folder)
+
+
+def _place(
+    files: RunFiles, group: Group, holders: Counter[Path], direct: Counter[Path], single_folder: frozenset[str]
+) -> Place:
+    common = _common(group)
+    inner = sorted({trace.home for trace in group} | {trace.path.parent for trace in group})
+    candidates = [home_of(common, files.folder), common, *inner]
+    inside = [folder for folder in candidates if folder.is_relative_to(files.folder)]
+    alone = next((folder for folder in inside if holders[folder] == 1), None)
+    alone = alone or next((folder for folder in inside if direct[folder] == 1 and common == folder), None)
+    if alone is not None:
+        return Place(_name(files, alone), alone)
+    first = group[0]
+    if first.format in single_folder:
+        return Place(_name(files, first.path.parent) + "#", first.path.parent)
+    return Place(_name(files, first.path) + (f"#{first.part}" if first.part else ""), first.path.parent)
+
+
+def _common(group: Group) -> Path:
+    return Path(os.path.commonpath([trace.path.parent for trace in group]))
+
+
+def _name(files: RunFiles, path: Path) -> str:
+    given = Path(files.name)
+    if not path.is_relative_to(files.folder) or path == given:
+        return files.name
+    return joined(files.name, files.folder, path)
+
+
+def _numbered(places: Sequence[Place]) -> list[Place]:
+    """The places with names that differ: `PATH#1`, `PATH#2` where several runs lie in one folder or file."""
+    counts = Counter(place.name for place in places)
+    seen: Counter[str] = Counter()
+    named = []
+    for place in places:
+        if counts[place.name] > 1 or place.name.endswith("#"):
+            seen[place.name] += 1
+            named.append(replace(place, name=f"{place.name.rstrip('#')}#{seen[place.name]}"))
+        else:
+            named.append(place)
+    return named
