@@ -7,8 +7,9 @@ where they are read in about a second; of larger trees those logs are read toget
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
@@ -20,6 +21,8 @@ from gradtrend.ingest.runs.tree import Found, LogFile, PassedOver, adapter_for, 
 _TOGETHER_FILES = 150
 _TOGETHER_BYTES = 40_000_000
 
+_NUMBERED = re.compile(r"^(.+)#\d+$", re.DOTALL)  # a run by its number in a file or folder
+
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
@@ -27,13 +30,14 @@ class RunFiles:
 
     `name` is the path as given, joined with the folder that holds them all; `with_debug` are the folders that may hold
     captures, `passed_over` what was not read there. `is_stream` says that its log can be read once, and by this process
-    alone.
+    alone; `only` is the name of the one run that was asked for (`train.log#2`).
     """
 
     name: str
     folder: Path
     logs: tuple[LogFile, ...]
     is_stream: bool = False
+    only: str | None = None
     with_debug: tuple[Path, ...] = ()
     passed_over: tuple[PassedOver, ...] = ()
 
@@ -49,6 +53,9 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
         return (_at_address(path, root, source),)
     try:
         if not root.exists():
+            numbered = _NUMBERED.match(path)
+            if numbered and Path(numbered[1]).exists():
+                return tuple(replace(files, only=path) for files in find_runs(numbered[1], source))
             raise InputError(f"{path}: no such file or folder")
         if not root.is_dir():
             return (_single(path, root, source),)
@@ -167,7 +174,9 @@ def _share(
     passed_over: Iterable[PassedOver],
 ) -> RunFiles:
     ordered = tuple(sorted(logs, key=lambda log: natural(str(log.path))))
-    return RunFiles(joined(path, root, folder), folder, ordered, False, tuple(with_debug), tuple(passed_over))
+    return RunFiles(
+        joined(path, root, folder), folder, ordered, with_debug=tuple(with_debug), passed_over=tuple(passed_over)
+    )
 
 
 def joined(path: str, root: Path, below: Path) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gradtrend.ingest.runs.evidence.group import Group
 from gradtrend.ingest.runs.find import RunFiles, joined
-from gradtrend.ingest.runs.group import Group
-from gradtrend.ingest.runs.places import home_of
+from gradtrend.ingest.runs.places import home_of, natural
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,16 @@ def places_of(files: RunFiles, groups: Sequence[Group], single_folder: frozenset
         return [_of_only(files, groups[0])]
     holders: Counter[Path] = Counter()
     direct: Counter[Path] = Counter()
+    numbered = Counter({trace.path.parent: 0 for group in groups for trace in group})
+    owners = Counter(path for group in groups for path in {trace.path for trace in group})
+    shared = {path for path, count in owners.items() if count > 1}
     for group in groups:
+        if any(trace.path in shared or trace.format in single_folder for trace in group):
+            numbered.update({trace.path.parent for trace in group})
         folders = {trace.path.parent for trace in group}
         direct.update(folders)
         holders.update({above for folder in folders for above in (folder, *folder.parents)})
-    places = [_place(files, group, holders, direct, single_folder) for group in groups]
+    places = [_place(files, group, (holders, direct, numbered), shared, single_folder) for group in groups]
     return _numbered(places)
 
 
@@ -44,25 +49,47 @@ def _of_only(files: RunFiles, group: Group) -> Place:
     inside = all(trace.path.is_relative_to(files.folder) for trace in group)
     if not inside or files.logs[0].path == files.folder or not Path(files.name).is_dir():
         return Place(files.name, files.folder)
-    folder = home_of(_common(group), files.folder)
+    folder = _original(group) or home_of(_common(group), files.folder)
     return Place(_name(files, folder), folder)
 
 
+def _original(group: Group) -> Path | None:
+    """Of a run and its copies elsewhere the folder with the most points, the first by name; None without copies."""
+    homes: dict[Path, Counter[str]] = {}
+    points: Counter[Path] = Counter()
+    for trace in group:
+        homes.setdefault(trace.home, Counter())[trace.format] += 1
+        points[trace.home] += len(trace.main.steps) if trace.main is not None else 0
+    if len(homes) < 2 or len({frozenset(formats) for formats in homes.values()}) > 1:
+        return None
+    return min(homes, key=lambda home: (-points[home], natural(str(home))))
+
+
 def _place(
-    files: RunFiles, group: Group, holders: Counter[Path], direct: Counter[Path], single_folder: frozenset[str]
+    files: RunFiles,
+    group: Group,
+    counts: tuple[Counter[Path], Counter[Path], Counter[Path]],
+    shared: set[Path],
+    single_folder: frozenset[str],
 ) -> Place:
+    holders, direct, numbered = counts
     common = _common(group)
     inner = sorted({trace.home for trace in group} | {trace.path.parent for trace in group})
     candidates = [home_of(common, files.folder), common, *inner]
     inside = [folder for folder in candidates if folder.is_relative_to(files.folder)]
-    alone = next((folder for folder in inside if holders[folder] == 1), None)
+    original = _original(group)
+    alone = original if original is not None and holders[original] == 1 else None
+    alone = alone or next((folder for folder in inside if holders[folder] == 1), None)
     alone = alone or next((folder for folder in inside if direct[folder] == 1 and common == folder), None)
     if alone is not None:
         return Place(_name(files, alone), alone)
-    first = group[0]
-    if first.format in single_folder:
-        return Place(_name(files, first.path.parent) + "#", first.path.parent)
-    return Place(_name(files, first.path) + (f"#{first.part}" if first.part else ""), first.path.parent)
+    own = [trace for trace in group if trace.path not in shared and trace.format not in single_folder]
+    if own and not any(trace.path in shared for trace in group):
+        return Place(_name(files, own[0].path), own[0].path.parent)
+    folder = group[0].path.parent
+    in_one_file = {trace.path for trace in group} if direct[folder] > numbered[folder] else ()
+    at = next(iter(in_one_file)) if len(in_one_file) == 1 else folder
+    return Place(_name(files, at) + "#", folder)
 
 
 def _common(group: Group) -> Path:

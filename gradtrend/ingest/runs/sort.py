@@ -9,13 +9,13 @@ from pathlib import Path
 from gradtrend.errors import InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading
+from gradtrend.ingest.runs.evidence.group import Group, Grouping, grouped, in_order
+from gradtrend.ingest.runs.evidence.likeness import Like, compare, near
+from gradtrend.ingest.runs.evidence.traces import Trace, trace_of
 from gradtrend.ingest.runs.find import RunFiles
-from gradtrend.ingest.runs.group import Group, Grouping, grouped, in_order
-from gradtrend.ingest.runs.likeness import Like, compare, near
 from gradtrend.ingest.runs.naming import Place, places_of
 from gradtrend.ingest.runs.parts import Choice, Part, RunParts, Unread
 from gradtrend.ingest.runs.places import age, names
-from gradtrend.ingest.runs.traces import Trace, trace_of
 from gradtrend.model.runlog import Note
 
 _NAMED = 5  # files that a note names

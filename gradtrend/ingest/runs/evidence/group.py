@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gradtrend.ingest.runs.likeness import Like, candidates, clashes, compare, near
+from gradtrend.ingest.runs.evidence.likeness import Like, candidates, clashes, compare, near
+from gradtrend.ingest.runs.evidence.traces import Trace
 from gradtrend.ingest.runs.places import likeness, names, natural, without_rank
-from gradtrend.ingest.runs.traces import Trace
 
 _COMPARED = 6  # logs of a group that are compared with those of another
 _GAP = 2  # intervals that may be missing where another folder goes on
@@ -243,12 +243,18 @@ def _unite_formats(grouping: Grouping, there: list[Trace]) -> None:
         by_format.setdefault(trace.format, []).append(trace)
     for name, traces in by_format.items():
         _unite_complementary(grouping, traces, name in grouping.single_folder)
-    if any(len(grouping.among(traces)) > 1 for traces in by_format.values()):
+    loose = {
+        name: [t for t in traces if len({o.format for o in grouping.of(t)}) == 1] for name, traces in by_format.items()
+    }
+    if any(len(grouping.among(traces)) > 1 for traces in loose.values()):
         return
-    first, *others = (traces[0] for traces in by_format.values())
-    for other in others:
-        if not _are_apart(grouping.of(first), grouping.of(other)):
-            grouping.unite(first, other)
+    whole = [group for group in grouping.among(there) if len({trace.format for trace in group}) > 1]
+    alone = [traces[0] for traces in loose.values() if traces]
+    if len(whole) == 1 and not any(len(grouping.among(traces)) > 1 for traces in by_format.values()):
+        alone = [whole[0][0], *alone]
+    for other in alone[1:]:
+        if not _are_apart(grouping.of(alone[0]), grouping.of(other)):
+            grouping.unite(alone[0], other)
 
 
 def _unite_complementary(grouping: Grouping, traces: list[Trace], single_folder: bool) -> None:

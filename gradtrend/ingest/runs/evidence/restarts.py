@@ -11,7 +11,7 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import name_metric
-from gradtrend.ingest.runs.borders import Border, borders, says_resumed
+from gradtrend.ingest.runs.evidence.borders import Border, borders, says_resumed
 from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.model.words import Role
 
@@ -37,7 +37,12 @@ def fits_in(reading: Reading, chosen: Iterable[str] = ()) -> list[Reading]:
     fits = []
     for part in _apart(reading, _stepless_starts(reading, chosen)):
         stepped = with_steps(part)
-        fits += _apart(stepped, [] if stepped.numbered else _starts(stepped, chosen))
+        if stepped.numbered:
+            fits.append(stepped)
+        elif starts := _starts(stepped, chosen):
+            fits += _apart(stepped, starts)
+        else:
+            fits += _from_first_step(_apart(stepped, _counted_on(stepped, chosen)))
     return fits
 
 
@@ -123,6 +128,37 @@ def _level(values: _Floats) -> float:
     """The size of a few values, as a logarithm; inf of what has no number."""
     finite = np.abs(values[np.isfinite(values)])
     return float(np.log(np.median(finite) + 1e-30)) if len(finite) else float("inf")
+
+
+def _counted_on(reading: Reading, chosen: Iterable[str]) -> list[tuple[str, float]]:
+    """Where fits begin in a console log whose counter (`12/500`) was taken for one that begins again every epoch."""
+    guide = _guide(reading, chosen) if reading.format == "console" else None
+    if guide is None or guide["line"].null_count() or not guide["step"].is_sorted():
+        return []
+    lines, values = guide["line"].to_numpy(), guide["value"].to_numpy()
+    gaps = np.flatnonzero(np.diff(lines) > 1) + 1
+    begin, doubtful = 0, []
+    for at in gaps[:_MOST_FITS].tolist():
+        if at - begin >= _LEAST_ROWS and not _goes_on(values[begin:at], values[at : at + _AT_BORDER]):
+            doubtful.append(at)
+            begin = at
+    if not doubtful:
+        return []
+    back = {border.row for border in borders(reading.path, lines.tolist()) if border.count_back}
+    return [("line", float(lines[at])) for at in doubtful if int(lines[at]) in back]
+
+
+def _from_first_step(fits: list[Reading]) -> list[Reading]:
+    """Fits with steps that all begin where those of the first one do."""
+    firsts = [min((int(points["step"][0]) for points in fit.series.values()), default=0) for fit in fits]
+    return [
+        fit
+        if first == firsts[0]
+        else replace(
+            fit, series={m: p.with_columns(pl.col("step") - (first - firsts[0])) for m, p in fit.series.items()}
+        )
+        for fit, first in zip(fits, firsts, strict=True)
+    ]
 
 
 def _stepless_starts(reading: Reading, chosen: Iterable[str]) -> list[tuple[str, float]]:

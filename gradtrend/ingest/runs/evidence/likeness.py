@@ -7,7 +7,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from gradtrend.ingest.runs.traces import Trace, Values
+from gradtrend.ingest.runs.evidence.traces import Trace, Values
 
 # Common steps that must agree: loggers round and lose a few rows. The last ones must agree too, for equal seeds agree up
 # to the NaN, and are two runs.

@@ -18,7 +18,8 @@ _RESUMED = re.compile(
     re.IGNORECASE,
 )
 _NOT_RESUMED = re.compile(
-    rb"\b(?:no|not|without|couldn't|cannot|could not)\b|from scratch|resume\w*['\"]?\s*[=:]", re.IGNORECASE
+    rb"\b(?:no|not|without|couldn't|cannot|could not)\b|from scratch|resume\w*['\"]?\s*[=:]",
+    re.IGNORECASE,
 )
 _CLOSING = re.compile(
     rb"train_runtime|train(?:ing)?(?: (?:is|has))? (?:complet|finish|done|end|took|time)|(?:finish|complet)ed? (?:train|run|job|exp)"
@@ -34,23 +35,27 @@ _BANNER = re.compile(
 _EPOCH = re.compile(rb"""\bepochs?['"]?\s{0,3}[:=\[(]?\s{0,3}(\d{1,9}(?:\.\d{1,9})?)(?![\w.])""", re.IGNORECASE)
 
 
+_COUNT = re.compile(rb"(?<![\w./-])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./-])")  # 12/500
+
+
 class Border(NamedTuple):
     """What stands between a row and the one before it, `row` being its line.
 
-    `closes` says that a trainer's last word stands there, `opens` its first one; `epoch_back` that the epoch counter has
-    gone back to where it began.
+    `closes` says that a trainer's last word stands there, `opens` its first one; `epoch_back` that the epoch counter
+    has gone back to where it began, `count_back` that this holds of a counter with its total while no epoch went on.
     """
 
     row: int
     closes: bool
     opens: bool
     epoch_back: bool
+    count_back: bool
 
 
 def says_resumed(path: Path, first: int, last: int) -> bool:
     """Whether the lines from `first` on and ahead of `last` say that training went on from a checkpoint."""
     lines = (text for number, text in _lines(path, last) if first <= number < last)
-    return any(_RESUMED.search(text) and not _NOT_RESUMED.search(text) for text in lines)
+    return any(_says_resumed(text) for text in lines)
 
 
 def borders(path: Path, rows: Sequence[int]) -> list[Border]:
@@ -66,27 +71,47 @@ def borders(path: Path, rows: Sequence[int]) -> list[Border]:
         return []
 
 
+class _Counter:
+    """A counter printed in the rows: its first and its last number."""
+
+    def __init__(self, pattern: re.Pattern[bytes]) -> None:
+        self._pattern = pattern
+        self._first: float | None = None
+        self._last: float | None = None
+
+    def read(self, text: bytes) -> int:
+        """Take the number of a row: -1 where it has gone back to the first, 1 where it went on, else 0."""
+        found = self._pattern.search(text)
+        if found is None:
+            return 0
+        now, last = float(found[1]), self._last
+        self._last = now
+        if last is None or self._first is None:
+            self._first = now
+            return 0
+        return -1 if now < last and now <= self._first else int(now > last)
+
+
 def _borders(path: Path, rows: Sequence[int]) -> Iterator[Border]:
     wanted = set(rows)
-    closes = opens = resumed = False
-    first_epoch = epoch = None
-    begun = False
+    closes = opens = resumed = begun = False
+    epoch, count = _Counter(_EPOCH), _Counter(_COUNT)
     for number, text in _lines(path, rows[-1] + 1):
         if not text:
             continue
         if number not in wanted:
             closes = closes or _CLOSING.search(text) is not None
             opens = opens or _BANNER.search(text) is not None
-            resumed = resumed or (_RESUMED.search(text) is not None and _NOT_RESUMED.search(text) is None)
+            resumed = resumed or _says_resumed(text)
             continue
-        found = _EPOCH.search(text)
-        now = float(found[1]) if found else None
-        back = now is not None and epoch is not None and first_epoch is not None and now < epoch and now <= first_epoch
-        if begun and not resumed and (closes or opens or back):
-            yield Border(number, closes, opens, back)
+        by_epoch, by_count = epoch.read(text), count.read(text)
+        if begun and not resumed and (closes or opens or by_epoch < 0):
+            yield Border(number, closes, opens, by_epoch < 0, by_count < 0 and by_epoch <= 0)
         begun, closes, opens, resumed = True, False, False, False
-        epoch = now if now is not None else epoch
-        first_epoch = epoch if first_epoch is None else first_epoch
+
+
+def _says_resumed(text: bytes) -> bool:
+    return _RESUMED.search(text) is not None and _NOT_RESUMED.search(text) is None
 
 
 def _lines(path: Path, until: int) -> Iterator[tuple[int, bytes]]:

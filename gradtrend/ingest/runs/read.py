@@ -1,0 +1,99 @@
+"""Logs that are read together -> the runs that they are, each with its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gradtrend.errors import InputError
+from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.runs.evidence.restarts import fits_in
+from gradtrend.ingest.runs.find import RunFiles
+from gradtrend.ingest.runs.parts import Choice, Part, RunParts, Unread
+from gradtrend.ingest.runs.places import home_of, is_container, is_held_out
+
+_SHOWN = 5  # runs named where the one asked for is not there
+
+
+def read_runs(files: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunParts, ...]:
+    """The runs that the logs read together are, at least one.
+
+    What cannot be read stands as `errors` in the run to which it belongs, or in one of its own.
+    """
+    parts, errors = _read_all(files, options, choice)
+    if files.only is None and _is_plain(files, parts, errors):
+        readings = tuple(part.reading for part in parts)
+        return (RunParts(files.name, files.folder, files.folder, readings, readings, tuple(errors)),)
+    from gradtrend.ingest.runs.sort import runs_of  # loaded where there is something to tell apart
+
+    runs = runs_of(files, parts, errors, choice)
+    return runs if files.only is None else _only(files.only, runs)
+
+
+def _only(name: str, runs: Sequence[RunParts]) -> tuple[RunParts, ...]:
+    """The one run of a name. Raises InputError where there is none."""
+    found = tuple(run for run in runs if run.name == name)
+    if not found:
+        names = ", ".join(run.name for run in runs[:_SHOWN])
+        raise InputError(f"{name}: no such run", f"There is: {names}" if runs else None)
+    return found
+
+
+def _is_plain(files: RunFiles, parts: Sequence[Part], errors: Sequence[Unread]) -> bool:
+    """Whether there is one run at most, and it lies where logs were looked for."""
+    if len(parts) + len(errors) > 1 or files.passed_over:
+        return False
+    paths = [part.reading.path for part in parts] + [unread.path for unread in errors]
+    homes = {files.folder, *files.with_debug}
+    homes |= {
+        home_of(path.parent, files.folder)
+        for path in paths
+        if path != files.folder and path.is_relative_to(files.folder)
+    }
+    return homes == {files.folder}
+
+
+def _read_all(files: RunFiles, options: ReadOptions, choice: Choice) -> tuple[list[Part], list[Unread]]:
+    """What every log held, by fit, and the errors of those that could not be read."""
+    read: list[tuple[Reading, bool]] = []
+    errors: list[Unread] = []
+    for log in files.logs:
+        try:
+            read += ((reading, log.adapter.folder_a_series) for reading in log.adapter.read(log.path, options))
+        except InputError as error:
+            errors.append(Unread(log.path, error, options.run_id is not None and log.adapter.holds_runs))
+    folders = {reading.path.parent for reading, _ in read}
+    parts: list[Part] = []
+    for reading, by_writer in read:
+        fits = fits_in(_named_by_folder(reading, files.folder, folders), choice.judged.values())
+        parts += (Part(fit, i if len(fits) > 1 else 0, by_writer) for i, fit in enumerate(fits, start=1))
+    return parts, errors
+
+
+def _named_by_folder(reading: Reading, root: Path, folders: set[Path]) -> Reading:
+    """The reading with what only the sub-folder says put into the metric names.
+
+    `SummaryWriter.add_scalars("grads", {"fc": ...})` writes the tag `grads` in a folder `grads_fc`; Keras writes the
+    same tags in `train/` and `validation/`.
+    """
+    folder = reading.path.parent
+    if folder == root or not reading.path.is_relative_to(root):
+        return reading
+    tags = list(reading.series)
+    stem = tags[0].replace("/", "_").replace(" ", "_") + "_" if len(tags) == 1 else ""
+    if len(tags) == 1 and folder.name.startswith(stem) and len(folder.name) > len(stem):
+        names = [f"{tags[0]}/{folder.name.removeprefix(stem)}"]
+    elif is_held_out(folder) and not _is_run_among_runs(folder, folders):
+        names = [f"val/{tag}" for tag in tags]
+    else:
+        return reading
+    return replace(reading, series=dict(zip(names, reading.series.values(), strict=True)))
+
+
+def _is_run_among_runs(folder: Path, folders: set[Path]) -> bool:
+    """Whether a folder called `test` or the like is one of several runs so called, and no part of one."""
+    if folder.parent in folders:
+        return False
+    siblings = [other for other in folders if other != folder and other.parent == folder.parent]
+    return bool(siblings) and not any(is_container(other.name) and not is_held_out(other) for other in siblings)
