@@ -60,12 +60,15 @@ def grouped(traces: Sequence[Trace], single_folder: frozenset[str]) -> Grouping:
     grouping = Grouping(sorted(traces, key=lambda t: (natural(str(t.path)), t.part)), single_folder)
     if len(traces) < 2:
         return grouping
-    _unite_equal(grouping)
-    for scope in (_folder, _home):
-        for step in (_continue, _unite_ranks, _unite_formats):
+    _unite_identical(grouping)
+    for scope, steps in (
+        (_folder, (_unite_equal, _continue, _unite_ranks, _unite_formats)),
+        (_home, (_unite_equal, _continue, _unite_ranks, _unite_formats)),
+        (_parent, (_unite_equal, _continue, _unite_ranks)),
+        (_anywhere, (_unite_equal,)),
+    ):
+        for step in steps:
             _each_place(grouping, scope, step)
-    for step in (_continue, _unite_ranks):
-        _each_place(grouping, _parent, step)
     _unite_named(grouping)
     return grouping
 
@@ -82,19 +85,24 @@ def _parent(trace: Trace) -> Path:
     return trace.home.parent
 
 
-def _unite_equal(grouping: Grouping) -> None:
-    """Unite what has one identity, or the same values."""
+def _anywhere(trace: Trace) -> None:
+    """One place for all."""
+
+
+def _unite_identical(grouping: Grouping) -> None:
+    """Unite what has one identity: its tool's own word."""
     known: dict[str, Trace] = {}
     for trace in grouping.traces:
         if trace.identity is not None:
             grouping.unite(known.setdefault(trace.identity, trace), trace)
-    for i, j in candidates(list(grouping.traces)):
-        a, b = grouping.traces[j], grouping.traces[i]
-        if (
-            grouping.of(a) is not grouping.of(b)
-            and compare(a, b) is Like.SAME
-            and not _are_apart(grouping.of(a), grouping.of(b))
-        ):
+
+
+def _unite_equal(grouping: Grouping, there: list[Trace]) -> None:
+    """Unite what has the same values."""
+    for i, j in candidates(there):
+        a, b = there[j], there[i]
+        apart = grouping.of(a) is not grouping.of(b)
+        if apart and compare(a, b) is Like.SAME and not _are_apart(grouping.of(a), grouping.of(b)):
             grouping.unite(a, b)
 
 

@@ -14,6 +14,8 @@ from gradtrend.ingest.runs.evidence.traces import Trace, Values
 _AGREE = 0.95
 _LAST = 3
 _LEAST = 3
+_DIGITS_TELLING = 20  # times what a text rounds away: a value with two digits at least
+_TELLING_SHARE = 0.3  # of the numbers that have as many
 _LEAST_DISTINCT = 3  # values; a norm that stands still is as good as none
 # Ranks that do not share their gradients, and clipped or averaged prints, differ by less than this at half the steps ...
 _NEAR = 0.05
@@ -36,12 +38,15 @@ class Like(Enum):
 def compare(a: Trace, b: Trace) -> Like:
     """By the gradient norm, which ranks share, where both have one that tells; else by the loss."""
     shifts = (0,) if a.format == b.format else (0, 1, -1)
-    for x, y in ((a.norm, b.norm), (a.loss, b.loss)):
-        if x is not None and y is not None:
-            found = _compared(x, y, shifts, a.reading.numbered or b.reading.numbered)
-            if found is not Like.UNKNOWN:
-                return found
-    return Like.UNKNOWN
+    by_order = a.reading.numbered or b.reading.numbered
+    found = Like.UNKNOWN
+    if a.norm is not None and b.norm is not None:
+        found = _compared(a.norm, b.norm, shifts, by_order)
+    if a.loss is None or b.loss is None or found is Like.OTHER:
+        return found
+    if found is Like.UNKNOWN:
+        return _compared(a.loss, b.loss, shifts, by_order)
+    return Like.OTHER if not by_order and _far(*_common(a.loss, b.loss)) else Like.SAME
 
 
 def _compared(a: Values, b: Values, shifts: tuple[int, ...], by_order: bool) -> Like:
@@ -50,10 +55,13 @@ def _compared(a: Values, b: Values, shifts: tuple[int, ...], by_order: bool) -> 
         return _judged(a.values[:n], b.values[:n], a, b) if n >= _LEAST else Like.UNKNOWN
     answers = []
     for shift in shifts:
-        x, y = _common(a, b, shift)
-        answers.append(_judged(x, y, a, b) if len(x) >= _LEAST else Like.UNKNOWN)
-        if answers[-1] is Like.SAME:
-            return Like.SAME
+        for one, other in ((a, b), (a.earlier, b), (a, b.earlier)):
+            if one is None or other is None:
+                continue
+            x, y = _common(one, other, shift)
+            answers.append(_judged(x, y, a, b) if len(x) >= _LEAST else Like.UNKNOWN)
+            if answers[-1] is Like.SAME:
+                return Like.SAME
     return answers[0]
 
 
@@ -68,11 +76,17 @@ def _common(a: Values, b: Values, shift: int = 0) -> tuple[_Floats, _Floats]:
 def _judged(x: _Floats, y: _Floats, a: Values, b: Values) -> Like:
     relative, absolute = max(a.relative, b.relative), max(a.absolute, b.absolute)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(x - y) <= np.maximum(relative * np.maximum(np.abs(x), np.abs(y)), absolute)
-    same = near | (x == y) | (~np.isfinite(x) & ~np.isfinite(y))
-    if same.mean() < _AGREE or not same[-_LAST:].all():
+        size = np.fmax(np.abs(x), np.abs(y))
+        finite = np.isfinite(x) & np.isfinite(y)
+        same = (finite & (np.abs(x - y) <= np.maximum(relative * size, absolute))) | (x == y)
+        # What is NaN in both, or smaller than the log prints, says nothing.
+        telling = (np.isfinite(x) | np.isfinite(y)) & (size > _DIGITS_TELLING * absolute)
+    if not telling.any():
+        return Like.UNKNOWN
+    if same[telling].mean() < _AGREE or not same[telling][-_LAST:].all():
         return Like.OTHER
-    return Like.SAME if _is_telling(x, relative, absolute) else Like.UNKNOWN
+    told = telling.sum() >= max(_LEAST, _TELLING_SHARE * np.isfinite(x).sum())
+    return Like.SAME if told and _is_telling(x[telling], relative, absolute) else Like.UNKNOWN
 
 
 def _is_telling(x: _Floats, relative: float, absolute: float) -> bool:
@@ -94,17 +108,22 @@ def near(a: Trace, b: Trace) -> bool:
     if pair is None:
         return False
     x, y = pair
+    telling = np.isfinite(x) | np.isfinite(y)
     with np.errstate(invalid="ignore", over="ignore"):
-        same = (np.abs(x - y) <= _NEAR * np.maximum(np.abs(x), np.abs(y))) | (~np.isfinite(x) & ~np.isfinite(y))
-    return bool(same.mean() >= _NEAR_SHARE)
+        same = np.isfinite(x - y) & (np.abs(x - y) <= _NEAR * np.maximum(np.abs(x), np.abs(y)))
+    return bool(telling.sum() >= _LEAST and same[telling].mean() >= _NEAR_SHARE)
 
 
 def clashes(a: Trace, b: Trace) -> bool:
     """Whether two logs cannot be of one fit, even where one of them averages, clips or rounds what it logs."""
     pair = _pair(a, b)
-    if pair is None or near(a, b):
+    return pair is not None and not near(a, b) and _far(*pair)
+
+
+def _far(x: _Floats, y: _Floats) -> bool:
+    """Whether the values at common steps cannot be of one fit."""
+    if len(x) < _LEAST:
         return False
-    x, y = pair
     if np.isfinite(x[-_LAST:]).any() != np.isfinite(y[-_LAST:]).any():
         return True
     use = np.isfinite(x) & np.isfinite(y) & (x > 0) & (y > 0)

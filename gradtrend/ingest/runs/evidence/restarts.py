@@ -104,8 +104,9 @@ def _repeats(steps: _Ints, values: _Floats, begin: int, at: int, end: int) -> bo
         return False
     x, y = values[begin:at][i], values[at:end][j]
     with np.errstate(invalid="ignore"):
-        same = (np.abs(x - y) <= _SAME * np.maximum(np.abs(x), np.abs(y))) | (~np.isfinite(x) & ~np.isfinite(y))
-    return bool(same.mean() >= _REPEATED and same[-1] and len(np.unique(x)) > 1)
+        same = np.isfinite(x - y) & (np.abs(x - y) <= _SAME * np.maximum(np.abs(x), np.abs(y)))
+    telling = np.isfinite(x) | np.isfinite(y)
+    return bool(telling.sum() > 1 and same[telling].mean() >= _REPEATED and same[telling][-1])
 
 
 def _are_epochs(steps: _Ints, values: _Floats, starts: Sequence[int]) -> bool:

@@ -29,13 +29,15 @@ _Ints = npt.NDArray[np.int64]
 @dataclass(frozen=True, slots=True, eq=False)
 class Values:
     """One series: its steps, ascending, each once, with its last value. Values differ when they differ by more than
-    `relative` of their size and more than `absolute`, which is what the log prints.
+    `relative` of their size and more than `absolute`, which is what the log prints. `earlier` has the values that a log
+    had at first, where a resumed run wrote others over them.
     """
 
     steps: _Ints
     values: _Floats
     relative: float
     absolute: float
+    earlier: Values | None = None
 
     @property
     def interval(self) -> int:
@@ -132,13 +134,16 @@ def _series(reading: Reading, role: Role, chosen: Mapping[Role, str]) -> tuple[V
 
 def _values(points: pl.DataFrame, digits: int) -> Values | None:
     rows = points.select("step", "value").drop_nulls("step")
+    earlier = None
+    relative = 10.0 ** (1 - min(digits, _FLOAT32_DIGITS))
     if not rows["step"].is_sorted() or rows["step"].is_duplicated().any():
+        first = rows.unique("step", keep="first").sort("step")
         rows = rows.unique("step", keep="last").sort("step")
+        earlier = Values(first["step"].to_numpy(), first["value"].to_numpy(), relative, 0.0)
     if not rows.height:
         return None
     values = rows["value"].to_numpy()
-    relative = 10.0 ** (1 - min(digits, _FLOAT32_DIGITS))
-    return Values(rows["step"].to_numpy(), values, relative, _resolution(values))
+    return Values(rows["step"].to_numpy(), values, relative, _resolution(values), earlier)
 
 
 def _resolution(values: _Floats) -> float:
