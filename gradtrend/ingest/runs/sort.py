@@ -36,10 +36,10 @@ def runs_of(files: RunFiles, parts: Sequence[Part], errors: Sequence[Unread], ch
     runs = [_Run(group, place) for group, place in zip(groups, places, strict=True)]
     unused = _attach(runs, others)
     _attach_debug(runs, files)
-    left = _attach_errors(runs, errors)
+    left = _attach_errors(runs, [*errors, *_unread(files)])
     _tell(runs, files, unused, grouping)
     found = [run.parts(files) for run in runs]
-    found += _alone(files, runs, left)
+    found += _alone(files, left)
     return tuple(found) or (RunParts(files.name, files.folder, files.folder, errors=tuple(errors)),)
 
 
@@ -136,7 +136,7 @@ def _attach(runs: Sequence[_Run], others: Iterable[Trace]) -> list[Trace]:
     unused = []
     for trace in others:
         run = _run_at(runs, trace.path, trace.path.parent)
-        if run is not None:
+        if run is not None and (trace.main is None or trace.path.parent in run.folders):
             run.beside.append(trace)
         elif trace.reading.series:
             unused.append(trace)
@@ -185,7 +185,7 @@ def _attach_errors(runs: Sequence[_Run], errors: Iterable[Unread]) -> list[Unrea
     """Give what could not be read to the run in whose place it lies; returns what may be a run that nobody has seen."""
     left = []
     for unread in errors:
-        run = _run_at(runs, unread.path, unread.path.parent)
+        run = None if unread.path.is_dir() else _run_at(runs, unread.path, unread.path.parent)
         if run is None:
             left.append(unread)
         else:
@@ -193,16 +193,18 @@ def _attach_errors(runs: Sequence[_Run], errors: Iterable[Unread]) -> list[Unrea
     return left
 
 
-def _alone(files: RunFiles, runs: Sequence[_Run], left: Iterable[Unread]) -> list[RunParts]:
-    """What could not be read and belongs to no run, by folder; of empty logs beside runs nothing need be said twice."""
-    alone = list(left)
-    for one in files.passed_over:
-        if one.unread:
-            error = InputError(f"{one.path}: {one.reason}", "Check its permissions, or give the path itself.")
-            alone.append(Unread(one.path, error))
+def _unread(files: RunFiles) -> list[Unread]:
+    """What may hold a run, or a part of one, and was passed over."""
+    hint = "Check its permissions, or give the path itself."
+    return [Unread(one.path, InputError(f"{one.path}: {one.reason}", hint)) for one in files.passed_over if one.unread]
+
+
+def _alone(files: RunFiles, left: Iterable[Unread]) -> list[RunParts]:
+    """What could not be read and belongs to no run: each may be one."""
     found = []
-    for unread in alone:
-        place = Place.at(files, unread.path)
+    for unread in left:
+        inner = unread.path.parent != files.folder and not unread.path.is_dir()
+        place = Place.at(files, unread.path.parent if inner else unread.path)
         found.append(RunParts(place.name, place.folder, files.folder, errors=(unread,), has_debug=False))
     return found
 

@@ -45,7 +45,9 @@ class Track:
 
 
 def tracks_of(readings: Sequence[Reading]) -> list[Track]:
-    """The series of all readings, given in the order of writing; parts of one format are joined, copies left out."""
+    """The series of all readings; parts of one format are joined, in the order in which they were begun and else in that
+    given, and copies of a part left out.
+    """
     by_format: dict[str, list[Reading]] = {}
     for reading in readings:
         by_format.setdefault(reading.format, []).append(reading)
@@ -53,9 +55,10 @@ def tracks_of(readings: Sequence[Reading]) -> list[Track]:
 
 
 def _of_format(name: str, parts: Sequence[Reading]) -> list[Track]:
-    digits, numbered = min(part.digits for part in parts), any(part.numbered for part in parts)
+    ordered = sorted(parts, key=lambda r: (r.started is not None, r.started or 0.0))
+    digits, numbered = min(part.digits for part in ordered), any(part.numbered for part in ordered)
     by_metric: dict[str, list[pl.DataFrame]] = {}
-    for part in parts:
+    for part in ordered:
         for metric, points in part.series.items():
             by_metric.setdefault(metric, []).append(points)
     longest = max((sum(frame.height for frame in frames) for frames in by_metric.values()), default=0)

@@ -69,7 +69,14 @@ def _first_to_claim(adapters: Sequence[Adapter], file: Path) -> Adapter | None:
 
 def adapter_without_head(path: Path, source: str = "auto") -> Adapter | None:
     """The adapter that claims what has no first bytes: a folder that is one log (a store), an address."""
-    return next((a for a in adapters_of(source) if source in ("auto", a.name) and a.claims(path, b"")), None)
+    return next((a for a in adapters_of(source) if source in ("auto", a.name) and _claims_folder(a, path)), None)
+
+
+def _claims_folder(adapter: Adapter, path: Path) -> bool:
+    try:
+        return adapter.claims(path, b"")
+    except OSError:  # something in it may not be looked at, which the walk will tell
+        return False
 
 
 class _Walk:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gradtrend.ingest.runs.evidence.likeness import Like, candidates, clashes, compare, near
+from gradtrend.ingest.runs.evidence.likeness import Like, branches, candidates, clashes, compare, near
 from gradtrend.ingest.runs.evidence.traces import Trace
 from gradtrend.ingest.runs.places import likeness, names, natural, without_rank
 
@@ -17,6 +17,7 @@ _COMPARED = 6  # logs of a group that are compared with those of another
 _GAP = 2  # intervals that may be missing where another folder goes on
 _SECONDS_APART = 120  # ranks of one job open their logs within this time
 _NEVER = float("inf")
+_STATE = "trainer-state"
 
 Group = list[Trace]
 
@@ -63,7 +64,7 @@ def grouped(traces: Sequence[Trace], single_folder: frozenset[str]) -> Grouping:
     _unite_identical(grouping)
     for scope, steps in (
         (_folder, (_unite_equal, _continue, _unite_ranks, _unite_formats)),
-        (_home, (_unite_equal, _continue, _unite_ranks, _unite_formats)),
+        (_home, (_unite_equal, _unite_histories, _continue, _unite_ranks, _unite_formats)),
         (_parent, (_unite_equal, _continue, _unite_ranks)),
         (_anywhere, (_unite_equal,)),
     ):
@@ -104,6 +105,15 @@ def _unite_equal(grouping: Grouping, there: list[Trace]) -> None:
         apart = grouping.of(a) is not grouping.of(b)
         if apart and compare(a, b) is Like.SAME and not _are_apart(grouping.of(a), grouping.of(b)):
             grouping.unite(a, b)
+
+
+def _unite_histories(grouping: Grouping, there: list[Trace]) -> None:
+    """Unite trainer states that have a beginning in common: a run takes its history along when it is resumed."""
+    states = [trace for trace in there if trace.format == _STATE]
+    for trace in states[1:]:
+        for other in states[:_COMPARED]:
+            if grouping.of(other) is not grouping.of(trace) and branches(other, trace):
+                grouping.unite(other, trace)
 
 
 def _pairs(a: Group, b: Group) -> Iterable[tuple[Trace, Trace]]:

@@ -14,11 +14,13 @@ from gradtrend.ingest.runs.evidence.traces import Trace, Values
 _AGREE = 0.95
 _LAST = 3
 _LEAST = 3
+_SHIFTS = (0, 1, -1)  # some loggers count the steps that were done, others that which is being done
 _DIGITS_TELLING = 20  # times what a text rounds away: a value with two digits at least
 _TELLING_SHARE = 0.3  # of the numbers that have as many
 _LEAST_DISTINCT = 3  # values; a norm that stands still is as good as none
 # Ranks that do not share their gradients, and clipped or averaged prints, differ by less than this at half the steps ...
 _NEAR = 0.05
+_BRANCH = 0.2  # of the common steps, before two attempts part
 _NEAR_SHARE = 0.5
 _FAR = 3.0  # ... while the values of another fit differ by such a factor, or do not rise and fall together
 _TOGETHER = 0.5
@@ -37,7 +39,7 @@ class Like(Enum):
 
 def compare(a: Trace, b: Trace) -> Like:
     """By the gradient norm, which ranks share, where both have one that tells; else by the loss."""
-    shifts = (0,) if a.format == b.format else (0, 1, -1)
+    shifts = (0,) if a.format == b.format else _SHIFTS
     by_order = a.reading.numbered or b.reading.numbered
     found = Like.UNKNOWN
     if a.norm is not None and b.norm is not None:
@@ -115,9 +117,11 @@ def near(a: Trace, b: Trace) -> bool:
 
 
 def clashes(a: Trace, b: Trace) -> bool:
-    """Whether two logs cannot be of one fit, even where one of them averages, clips or rounds what it logs."""
-    pair = _pair(a, b)
-    return pair is not None and not near(a, b) and _far(*pair)
+    """Whether two logs cannot be of one fit, even where one of them averages, clips, rounds or counts from one."""
+    if near(a, b):
+        return False
+    pairs = [_pair(a, b, shift) for shift in _SHIFTS]
+    return all(pair is not None and _far(*pair) for pair in pairs)
 
 
 def _far(x: _Floats, y: _Floats) -> bool:
@@ -137,13 +141,24 @@ def _far(x: _Floats, y: _Floats) -> bool:
     return float(np.corrcoef(u, v)[0, 1]) < _TOGETHER
 
 
-def _pair(a: Trace, b: Trace) -> tuple[_Floats, _Floats] | None:
+def _pair(a: Trace, b: Trace, shift: int = 0) -> tuple[_Floats, _Floats] | None:
     """The values of both at their common steps, of the norm where both have it."""
     for x, y in ((a.norm, b.norm), (a.loss, b.loss)):
         if x is not None and y is not None and not (a.reading.numbered or b.reading.numbered):
-            common = _common(x, y)
+            common = _common(x, y, shift)
             return common if len(common[0]) >= _LEAST else None
     return None
+
+
+def branches(a: Trace, b: Trace) -> bool:
+    """Whether two logs begin with the same values, whatever follows: one history that went on in two ways."""
+    for x, y in ((a.norm, b.norm), (a.loss, b.loss)):
+        if x is not None and y is not None:
+            u, v = _common(x, y)
+            n = max(_LEAST, int(_BRANCH * len(u)))
+            if _judged(u[:n], v[:n], x, y) is Like.SAME:
+                return True
+    return False
 
 
 def candidates(traces: list[Trace]) -> list[tuple[int, int]]:

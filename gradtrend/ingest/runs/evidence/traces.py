@@ -17,6 +17,9 @@ from gradtrend.ingest.runs.places import home_of
 from gradtrend.model.words import Role
 
 _FLOAT32_DIGITS = 7
+_FEWEST_DIGITS = 3
+_SMALLEST, _LARGEST = 1e-38, 3.4e38  # of float32, as event files keep them
+_SAMPLE = 200  # values from which it is told how many digits a log prints
 _MOST_DECIMALS = 8  # of a text that prints a fixed number of them
 _WANDB_FILE = re.compile(r"^run-([\w-]+)\.wandb$")
 # A log that begins later than this many of its own intervals does not begin at the beginning.
@@ -135,26 +138,43 @@ def _series(reading: Reading, role: Role, chosen: Mapping[Role, str]) -> tuple[V
 def _values(points: pl.DataFrame, digits: int) -> Values | None:
     rows = points.select("step", "value").drop_nulls("step")
     earlier = None
-    relative = 10.0 ** (1 - min(digits, _FLOAT32_DIGITS))
+    relative = 10.0 ** (1 - min(digits, _FLOAT32_DIGITS, _significant(rows["value"].to_numpy())))
     if not rows["step"].is_sorted() or rows["step"].is_duplicated().any():
         first = rows.unique("step", keep="first").sort("step")
         rows = rows.unique("step", keep="last").sort("step")
         earlier = Values(first["step"].to_numpy(), first["value"].to_numpy(), relative, 0.0)
     if not rows.height:
         return None
-    values = rows["value"].to_numpy()
+    values = _as_float32_holds(rows["value"].to_numpy())
     return Values(rows["step"].to_numpy(), values, relative, _resolution(values), earlier)
 
 
+def _as_float32_holds(values: _Floats) -> _Floats:
+    """The values with those as inf that a log of float32 has as inf."""
+    large = np.abs(values) > _LARGEST
+    return np.where(large, np.copysign(np.inf, values), values) if large.any() else values
+
+
 def _resolution(values: _Floats) -> float:
-    """Half a unit of the last decimal that a text prints; 0 where it prints more than a few."""
-    finite = values[np.isfinite(values)][:200]
+    """Half a unit of the last decimal that a text prints; where it prints more than a few what float32 has as 0."""
+    finite = values[np.isfinite(values)][:_SAMPLE]
     if not len(finite):
-        return 0.0
+        return _SMALLEST
     for decimals in range(1, _MOST_DECIMALS):
         if np.allclose(np.round(finite, decimals), finite, rtol=1e-12, atol=1e-14):
             return 0.51 * 10.0**-decimals
-    return 0.0
+    return _SMALLEST
+
+
+def _significant(values: _Floats) -> int:
+    """How many significant digits a text prints, where that is fewer than float32 has."""
+    finite = values[np.isfinite(values) & (values != 0)][:_SAMPLE]
+    if len(finite):
+        scale = 10.0 ** np.floor(np.log10(np.abs(finite)))
+        for digits in range(_FEWEST_DIGITS, _FLOAT32_DIGITS):
+            if np.allclose(np.round(finite / scale, digits - 1) * scale, finite, rtol=1e-12, atol=0):
+                return digits
+    return _FLOAT32_DIGITS
 
 
 def _began(reading: Reading) -> float | None:
