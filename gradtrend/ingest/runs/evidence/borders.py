@@ -22,14 +22,16 @@ _NOT_RESUMED = re.compile(
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    rb"train_runtime|train(?:ing)?(?: (?:is|has))? (?:complet|finish|done|end|took|time)|(?:finish|complet)ed? (?:train|run|job|exp)"
+    rb"train_runtime|train(?:ing)?(?: (?:is|has))? (?:complet|finish|done|end|took|time)"
+    rb"|(?:finish|complet)ed? (?:train|run|job|exp)"
     rb"|saved? (?:\w+ ){0,3}(?:model|weights)|total (?:training |train |elapsed )?time|\bdone\b|run summary",
     re.IGNORECASE,
 )
 _BANNER = re.compile(
     rb"\bargs?\b\W{0,3}(?:\{|namespace|[=:])|namespace\(|running training|num examples|config(?:uration)?\s*[:=]"
-    rb"|(?:start|launch|begin)(?:ing|ed)? (?:\w+ ){0,2}(?:run|train|job|exp|trial|fold|seed)|loading (?:the )?(?:data|model|train)"
-    rb"|world_?size|\bseed\W{1,3}\d|\bpython3? |(?:number of|trainable|model has) .{0,20}param|\bjob\b.{0,20}\d|\btrial\b|\bfold\b",
+    rb"|(?:start|launch|begin)(?:ing|ed)? (?:\w+ ){0,2}(?:run|train|job|exp|trial|fold|seed)"
+    rb"|loading (?:the )?(?:data|model|train)|world_?size|\bseed\W{1,3}\d|\bpython3? "
+    rb"|(?:number of|trainable|model has) .{0,20}param|\bjob\b.{0,20}\d|\btrial\b|\bfold\b",
     re.IGNORECASE,
 )
 _EPOCH = re.compile(rb"""\bepochs?['"]?\s{0,3}[:=\[(]?\s{0,3}(\d{1,9}(?:\.\d{1,9})?)(?![\w.])""", re.IGNORECASE)
