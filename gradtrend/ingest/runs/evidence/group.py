@@ -32,6 +32,7 @@ class Grouping:
         self.traces = tuple(traces)
         self.single_folder = single_folder
         self.doubts: list[tuple[Trace, str]] = []
+        self._tried: set[tuple[int, int]] = set()
         self._owner: dict[int, Group] = {id(trace): [trace] for trace in traces}
 
     def of(self, trace: Trace) -> Group:
@@ -41,6 +42,13 @@ class Grouping:
     def among(self, traces: Iterable[Trace]) -> list[Group]:
         """The groups of some traces, each once, in the order of the traces."""
         return list({id(group): group for group in (self.of(trace) for trace in traces)}.values())
+
+    def not_tried(self, a: Trace, b: Trace) -> bool:
+        """Whether two traces are compared for the first time: near ones are first, and come again among those far."""
+        pair = (id(a), id(b))
+        new = pair not in self._tried
+        self._tried.add(pair)
+        return new
 
     @property
     def groups(self) -> list[Group]:
@@ -102,8 +110,12 @@ def _unite_equal(grouping: Grouping, there: list[Trace]) -> None:
     """Unite what has the same values."""
     for i, j in candidates(there):
         a, b = there[j], there[i]
-        apart = grouping.of(a) is not grouping.of(b)
-        if apart and compare(a, b) is Like.SAME and not _are_apart(grouping.of(a), grouping.of(b)):
+        if (
+            grouping.of(a) is not grouping.of(b)
+            and grouping.not_tried(a, b)
+            and compare(a, b) is Like.SAME
+            and not _are_apart(grouping.of(a), grouping.of(b))
+        ):
             grouping.unite(a, b)
 
 

@@ -176,6 +176,7 @@ def candidates(traces: list[Trace]) -> list[tuple[int, int]]:
 _FEW = 40  # with so many each is compared with each: a few milliseconds
 _PROBES = 32  # steps at which values are looked up
 _WINDOW = 8
+_ROUNDING = 0.02  # twice what three digits leave open
 
 
 def _neighbours(series: list[tuple[int, Values]]) -> set[tuple[int, int]]:
@@ -197,9 +198,10 @@ def _in_window(found: list[tuple[float, float, int]]) -> set[tuple[int, int]]:
     found.sort()
     return {
         (max(i, j), min(i, j))
-        for at, (_, _, i) in enumerate(found)
-        for _, _, j in found[at + 1 : at + 1 + _WINDOW]
-    }  # fmt: skip
+        for at, (x, _, i) in enumerate(found)
+        for y, _, j in found[at + 1 : at + 1 + _WINDOW]
+        if x == y or abs(x - y) <= _ROUNDING * abs(y)
+    }
 
 
 def _sortable(value: float) -> float:

@@ -17,10 +17,10 @@ from gradtrend.ingest.runs.places import home_of
 from gradtrend.model.words import Role
 
 _FLOAT32_DIGITS = 7
-_FEWEST_DIGITS = 3
+_DECIMALS = np.arange(1, 8)  # of a text that prints a fixed number of them
+_MANTISSA_DECIMALS = np.arange(2, 6)  # of one that prints a few significant digits: 3 to 6
 _SMALLEST, _LARGEST = 1e-38, 3.4e38  # of float32, as event files keep them
-_SAMPLE = 200  # values from which it is told how many digits a log prints
-_MOST_DECIMALS = 8  # of a text that prints a fixed number of them
+_SAMPLE = 60  # values from which it is told how many digits a log prints
 _WANDB_FILE = re.compile(r"^run-([\w-]+)\.wandb$")
 # A log that begins later than this many of its own intervals does not begin at the beginning.
 _FRESH = 1.5
@@ -158,23 +158,25 @@ def _as_float32_holds(values: _Floats) -> _Floats:
 def _resolution(values: _Floats) -> float:
     """Half a unit of the last decimal that a text prints; where it prints more than a few what float32 has as 0."""
     finite = values[np.isfinite(values)][:_SAMPLE]
-    if not len(finite):
-        return _SMALLEST
-    for decimals in range(1, _MOST_DECIMALS):
-        if np.allclose(np.round(finite, decimals), finite, rtol=1e-12, atol=1e-14):
-            return 0.51 * 10.0**-decimals
-    return _SMALLEST
+    decimals = _kept(finite, _DECIMALS) if len(finite) else None
+    return _SMALLEST if decimals is None else 0.51 * 10.0**-decimals
 
 
 def _significant(values: _Floats) -> int:
     """How many significant digits a text prints, where that is fewer than float32 has."""
     finite = values[np.isfinite(values) & (values != 0)][:_SAMPLE]
-    if len(finite):
-        scale = 10.0 ** np.floor(np.log10(np.abs(finite)))
-        for digits in range(_FEWEST_DIGITS, _FLOAT32_DIGITS):
-            if np.allclose(np.round(finite / scale, digits - 1) * scale, finite, rtol=1e-12, atol=0):
-                return digits
-    return _FLOAT32_DIGITS
+    if not len(finite):
+        return _FLOAT32_DIGITS
+    mantissas = finite / 10.0 ** np.floor(np.log10(np.abs(finite)))
+    decimals = _kept(mantissas, _MANTISSA_DECIMALS)
+    return _FLOAT32_DIGITS if decimals is None else decimals + 1
+
+
+def _kept(values: _Floats, decimals: _Ints) -> int | None:
+    """The least of some numbers of decimals with which all values are told; None where none does."""
+    scaled = values[:, None] * 10.0**decimals
+    told = (np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))).all(axis=0)
+    return int(decimals[int(told.argmax())]) if told.any() else None
 
 
 def _began(reading: Reading) -> float | None:
