@@ -1,14 +1,14 @@
 """A linter for training runs.
 
-`analyze(path)` judges one run and returns a `RunReport`; `replay(path)` replays captured steps. Importing this package
-loads nothing heavy.
+`analyze(path)` judges one run and returns a `RunReport`, `analyze_all(path)` all that lie there; `replay(path)` replays
+captured steps. Importing this package loads nothing heavy.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         SweepRow,
         TensorHealth,
     )
+    from gradtrend.pipeline.runs import AnalyzeOptions
     from gradtrend.replay import native
 
 __all__ = [
@@ -96,6 +97,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "analyze",
+    "analyze_all",
     "replay",
 ]
 
@@ -139,21 +141,54 @@ def analyze(
     cause.
     """
     from gradtrend.pipeline.analyze import analyze_run
-    from gradtrend.pipeline.runs import AnalyzeOptions, whose_bug
+    from gradtrend.pipeline.runs import whose_bug
+
+    options = _options(locals())
+    with _bugs_named(fspath(path), whose_bug(source)):
+        return analyze_run(fspath(path), options)
+
+
+def analyze_all(
+    path: str | PathLike[str],
+    *,
+    metric: str | None = None,
+    loss: str | None = None,
+    lr: str | None = None,
+    source: str = "auto",
+    run_id: str | None = None,
+    rules_dir: str | PathLike[str] | None = None,
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
+) -> Iterator[RunReport]:
+    """The judgements of all runs at `path`, one after another: a folder of runs, a log or a store that holds several.
+
+    The options are those of `analyze`, and so are the errors, but for a path with several runs. Where some runs cannot
+    be read, the `InputError` that says so is raised behind the reports of the others.
+    """
+    from gradtrend.pipeline.analyze import each_run
+    from gradtrend.pipeline.runs import whose_bug
+
+    options = _options(locals())
+    with _bugs_named(fspath(path), whose_bug(source)):
+        yield from each_run(fspath(path), options)
+
+
+def _options(given: Mapping[str, Any]) -> AnalyzeOptions:
+    """The keywords of `analyze` as the pipeline takes them."""
+    from gradtrend.pipeline.runs import AnalyzeOptions
     from gradtrend.pipeline.selection import split_list
 
-    options = AnalyzeOptions(
-        metric=metric,
-        loss=loss,
-        lr=lr,
-        source=source,
-        run_id=run_id,
+    rules_dir, select, ignore = given["rules_dir"], given["select"], given["ignore"]
+    return AnalyzeOptions(
+        metric=given["metric"],
+        loss=given["loss"],
+        lr=given["lr"],
+        source=given["source"],
+        run_id=given["run_id"],
         rules_dir=None if rules_dir is None else Path(rules_dir),
         select=split_list([select] if isinstance(select, str) else select),
         ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
     )
-    with _bugs_named(fspath(path), whose_bug(source)):
-        return analyze_run(fspath(path), options)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,7 +21,7 @@ from gradtrend.pipeline.selection import rule_ids, without
 # Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
 _SECONDS_A_RUN = 0.008
 _BYTES_A_SECOND = 50e6
-_SHOWN_RUNS = 3  # named where one run was wanted and several were found
+_SHOWN_RUNS = 10  # named where one run was wanted and several were found
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,34 @@ def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
     runs = runs_in(found[0], options) if len(found) == 1 else ()
     names = [run.name for run in runs or found]
     if len(names) > 1:
-        shown = ", ".join(names[:_SHOWN_RUNS]) + (" ..." if len(names) > _SHOWN_RUNS else "")
-        raise InputError(f"{path}: holds {len(names)} runs", f"Analyze one of them, or all with analyze_all: {shown}")
+        one = f"Analyze one of them, or all with analyze_all: {_shown(', ', names)}"
+        raise InputError(f"{path}: holds {len(names)} runs", one)
     return _report(plan, log_of(runs[0], options))
+
+
+def _shown(between: str, texts: Sequence[str]) -> str:
+    return between.join(texts[:_SHOWN_RUNS]) + (" ..." if len(texts) > _SHOWN_RUNS else "")
+
+
+def each_run(path: str, options: AnalyzeOptions) -> Iterator[RunReport]:
+    """The judgement of each run at `path`, one after another.
+
+    Raises `ConfigError` as `analyze_paths`, and `InputError` behind the last one for what could not be read; for a bug
+    what has brought it about.
+    """
+    plan = _plan(options)
+    adapters_of(options.source)
+    unread: list[InputError] = []
+    for files in find_runs(path, options.source):
+        for run in runs_in(files, options):
+            try:
+                yield _report(plan, log_of(run, options))
+            except InputError as error:
+                unread.append(error)
+    if len(unread) == 1:
+        raise unread[0]
+    if unread:
+        raise InputError(f"{path}: {len(unread)} runs could not be read", _shown("; ", [e.message for e in unread]))
 
 
 def analyze_paths(

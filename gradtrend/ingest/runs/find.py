@@ -1,7 +1,7 @@
 """A path -> its logs, in shares that are read together: each is one run, or several that may have to be told apart.
 
-What a run is, is decided by what the logs hold (`group`). That takes all logs of a tree in one hand, which costs nothing
-where they are read in about a second; of larger trees those logs are read together whose places belong together.
+What a run is, is decided by what the logs hold (`evidence`). That takes all logs of a tree in one hand, which costs
+nothing where they are read in about a second; of larger trees those are read together whose places belong together.
 """
 
 from __future__ import annotations

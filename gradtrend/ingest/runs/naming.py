@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradtrend.ingest.runs.evidence.group import Group
+from gradtrend.ingest.runs.evidence.grouping import Group
 from gradtrend.ingest.runs.find import RunFiles, joined
 from gradtrend.ingest.runs.places import home_of, natural
 

@@ -37,8 +37,10 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One fit as one log has it, with steps of the whole run; `number` counts the fits of a log from 1, 0 where it holds
-    one. `by_writer` says that its folder may be one that a writer makes for one series.
+    """One fit as one log has it, with steps of the whole run.
+
+    `number` counts the fits of a log from 1, and is 0 where it holds one; `by_writer` says that its folder may be one
+    that a writer makes for one series.
     """
 
     reading: Reading

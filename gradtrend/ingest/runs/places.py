@@ -16,8 +16,7 @@ _CONTAINER = re.compile(
     rf"|{'|'.join(HELD_OUT_WORDS)})$",
     re.IGNORECASE,
 )
-# Folders named by the time at which a part was begun: mmengine's and Lightly's, the SummaryWriter's own, W&B's, and those
-# that `SummaryWriter.add_hparams` makes.
+# Folders named by the time at which a part was begun: of mmengine, of SummaryWriter and its `add_hparams`, of W&B.
 _DATED = re.compile(
     r"^(?:\d{8}[-_]\d{6}|[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+|(?:offline-)?run-\d{8}_\d{6}-\w+|\d{9,}(?:\.\d+)?)$"
 )

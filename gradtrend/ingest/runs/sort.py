@@ -9,7 +9,9 @@ from pathlib import Path
 from gradtrend.errors import InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading
-from gradtrend.ingest.runs.evidence.group import Group, Grouping, grouped, in_order
+from gradtrend.ingest.runs.evidence.continued import in_order
+from gradtrend.ingest.runs.evidence.group import grouped
+from gradtrend.ingest.runs.evidence.grouping import Group, Grouping
 from gradtrend.ingest.runs.evidence.likeness import Like, compare, near
 from gradtrend.ingest.runs.evidence.traces import Trace, trace_of
 from gradtrend.ingest.runs.find import RunFiles

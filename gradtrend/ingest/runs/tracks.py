@@ -45,8 +45,8 @@ class Track:
 
 
 def tracks_of(readings: Sequence[Reading]) -> list[Track]:
-    """The series of all readings; parts of one format are joined, in the order in which they were begun and else in that
-    given, and copies of a part left out.
+    """The series of all readings; parts of one format are joined, in the order in which they were begun, else in that
+    given; copies of a part are left out.
     """
     by_format: dict[str, list[Reading]] = {}
     for reading in readings:

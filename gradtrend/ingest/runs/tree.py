@@ -165,7 +165,7 @@ def _place(folder: Path) -> _Place:
 
 
 def found_below(folder: Path, source: str) -> Found:
-    """What lies under a folder; logs of the format `source`, unless it is `auto`. Raises OSError where it is unreadable."""
+    """What lies under a folder; logs of the format `source`, unless it is `auto`. OSError: it cannot be read itself."""
     walk = _Walk(source)
     walk.walk(folder)
     return Found(tuple(walk.logs), tuple(walk.with_debug), tuple(walk.passed_over))

@@ -17,7 +17,8 @@ from tests.ingest.runs.writers import console, csv, events, fit, hf_state, jsonl
 from tests.places import RUNS
 
 JUNK = {
-    "truth.jsonl": '{"case": "a", "verdict": ["stable"], "onset": null}\n', "notes.md": "loss", "config.yaml": "lr: 1\n",
+    "truth.jsonl": '{"case": "a", "verdict": ["stable"], "onset": null}\n', "notes.md": "loss",
+    "config.yaml": "lr: 1\n",
     "hparams.yaml": "lr: 1\n", "data.txt": "a b c\n", "model.safetensors": "x", "empty.log": "",
 }  # fmt: skip
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -433,4 +432,3 @@ LAYOUTS: tuple[Callable[[Path], Expected], ...] = (
 def test_the_runs_of_a_layout(tmp_path: Path, layout: Callable[[Path], Expected]) -> None:
     expected = layout(tmp_path)
     assert verdicts(tmp_path) == {name.replace(".#", "#"): verdict for name, verdict in expected.items()}
-    assert os.listdir(tmp_path)

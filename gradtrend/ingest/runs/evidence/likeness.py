@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from gradtrend.ingest.runs.evidence.traces import Trace, Values
 
-# Common steps that must agree: loggers round and lose a few rows. The last ones must agree too, for equal seeds agree up
-# to the NaN, and are two runs.
+# Common steps that must agree: loggers round and lose a few rows. The last ones must agree too: equal seeds agree up to
+# the NaN, and are two runs.
 _AGREE = 0.95
 _LAST = 3
 _LEAST = 3
@@ -18,7 +18,7 @@ _SHIFTS = (0, 1, -1)  # some loggers count the steps that were done, others that
 _DIGITS_TELLING = 20  # times what a text rounds away: a value with two digits at least
 _TELLING_SHARE = 0.3  # of the numbers that have as many
 _LEAST_DISTINCT = 3  # values; a norm that stands still is as good as none
-# Ranks that do not share their gradients, and clipped or averaged prints, differ by less than this at half the steps ...
+# Ranks that do not share their gradients, clipped and averaged prints differ by less than this at half the steps ...
 _NEAR = 0.05
 _BRANCH = 0.2  # of the common steps, before two attempts part
 _NEAR_SHARE = 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +87,7 @@ def _fresh(steps: _Ints, values: _Floats, back: Iterable[int]) -> list[int]:
     starts: list[int] = []
     bounds = [*back, len(steps)]
     begin = 0
-    for at, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for at, end in pairwise(bounds):
         if at - begin < _LEAST_ROWS:
             continue
         pace = int(np.median(np.abs(np.diff(steps[at:end])))) if end - at > 1 else 0
@@ -114,7 +115,7 @@ def _are_epochs(steps: _Ints, values: _Floats, starts: Sequence[int]) -> bool:
     parts = np.split(np.arange(len(steps)), list(starts))
     if len(parts) < _LEAST_ROWS or len({int(steps[part].max()) for part in parts[:-1]}) > 1:
         return False
-    on = [_goes_on(values[a], values[b]) for a, b in zip(parts[:-1], parts[1:], strict=True)]
+    on = [_goes_on(values[a], values[b]) for a, b in pairwise(parts)]
     return sum(on) > len(on) / 2
 
 
@@ -192,7 +193,7 @@ def _apart(reading: Reading, starts: Sequence[tuple[str, float]]) -> list[Readin
     column = starts[0][0]
     bounds = [-np.inf, *(value for _, value in starts), np.inf]
     parts = []
-    for first, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for first, end in pairwise(bounds):
         inside = pl.col(column).is_between(first, end, closed="left")
         cut = {metric: points.filter(inside) for metric, points in reading.series.items()}
         series = {metric: points for metric, points in cut.items() if points.height}
