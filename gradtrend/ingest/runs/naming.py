@@ -62,7 +62,7 @@ def _original(group: Group) -> Path | None:
         points[trace.home] += len(trace.main.steps) if trace.main is not None else 0
     if len(homes) < 2 or len({frozenset(formats) for formats in homes.values()}) > 1:
         return None
-    return min(homes, key=lambda home: (-points[home], natural(str(home))))
+    return min(homes, key=lambda home: (-points[home], len(home.parts), natural(str(home))))
 
 
 def _place(
@@ -79,6 +79,9 @@ def _place(
     inside = [folder for folder in candidates if folder.is_relative_to(files.folder)]
     original = _original(group)
     alone = original if original is not None and holders[original] == 1 else None
+    alone = alone or next((folder for folder in inside[:2] if holders[folder] == 1), None)
+    if alone is None and direct[common] == 1 and all(trace.home == common for trace in group) and common in inside:
+        alone = common
     alone = alone or next((folder for folder in inside if holders[folder] == 1), None)
     alone = alone or next((folder for folder in inside if direct[folder] == 1 and common == folder), None)
     if alone is not None:

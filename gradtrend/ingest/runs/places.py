@@ -25,6 +25,7 @@ _RANK = re.compile(
     r"(?:rank|worker|gpu|node|proc(?:ess)?|device|host)[-_.]?\d+|(?<=[-_.])r\d+(?=[-_.]|$)", re.IGNORECASE
 )
 _ROTATED = re.compile(r"^(?P<base>.+\.(?:log|out|err|txt|jsonl|csv))\.(?P<number>\d+)(?:\.gz)?$", re.IGNORECASE)
+_HELD_OUT_WORD = re.compile(rf"(?<![a-z])(?:{'|'.join(HELD_OUT_WORDS)})(?![a-z])", re.IGNORECASE)
 _WORDS = re.compile(r"[^a-z0-9]+")
 _SAYS_NOTHING = frozenset(
     [
@@ -72,9 +73,30 @@ def is_held_out(folder: Path) -> bool:
     return folder.name.lower() in HELD_OUT_WORDS
 
 
+def is_held_out_file(name: str, beside: Collection[str]) -> bool:
+    """Whether a file's name says held-out data, and that of the training lies beside it: `val.csv` and `train.csv`."""
+    for word in _HELD_OUT_WORD.finditer(name):
+        before, after = name[: word.start()], name[word.end() :]
+        others = {before + train + after for train in ("train", "training", "Train")}
+        if before or after[:1] != ".":
+            others.add((before.rstrip("-_.") + after) if before else after.lstrip("-_."))
+        if others & set(beside) - {name}:
+            return True
+    return False
+
+
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     """A key by which counters in names are compared as numbers: `.2` before `.10`."""
     return tuple((0, int(p), "") if p.isascii() and p.isdigit() else (1, 0, p) for p in re.split(r"(\d+)", text) if p)
+
+
+def rotated_base(path: Path, beside: Collection[str]) -> str | None:
+    """The name of the log of which this is the newest or an older piece, where such pieces lie beside it."""
+    rotated = _ROTATED.match(path.name)
+    base = rotated["base"] if rotated else path.name
+    if rotated:
+        return base if base in beside or len(beside) > 1 else None
+    return base if any((other := _ROTATED.match(name)) and other["base"] == base for name in beside) else None
 
 
 def age(path: Path, beside: Collection[str]) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.runs.evidence.restarts import fits_in
 from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.parts import Choice, Part, RunParts, Unread
-from gradtrend.ingest.runs.places import home_of, is_container, is_held_out
+from gradtrend.ingest.runs.places import home_of, is_container, is_held_out, is_held_out_file
+from gradtrend.model.words import Role
 
 _SHOWN = 5  # runs named where the one asked for is not there
 
@@ -63,37 +65,46 @@ def _read_all(files: RunFiles, options: ReadOptions, choice: Choice) -> tuple[li
             read += ((reading, log.adapter.folder_a_series) for reading in log.adapter.read(log.path, options))
         except InputError as error:
             errors.append(Unread(log.path, error, options.run_id is not None and log.adapter.holds_runs))
-    folders = {reading.path.parent for reading, _ in read}
+    names: dict[Path, list[str]] = {}
+    for reading, _ in read:
+        names.setdefault(reading.path.parent, []).append(reading.path.name)
     parts: list[Part] = []
     for reading, by_writer in read:
-        fits = fits_in(_named_by_folder(reading, files.folder, folders), choice.judged.values())
+        fits = fits_in(_named_by_place(reading, files.folder, names), choice.judged.values())
         parts += (Part(fit, i if len(fits) > 1 else 0, by_writer) for i, fit in enumerate(fits, start=1))
     return parts, errors
 
 
-def _named_by_folder(reading: Reading, root: Path, folders: set[Path]) -> Reading:
-    """The reading with what only the sub-folder says put into the metric names.
+def _named_by_place(reading: Reading, root: Path, names: Mapping[Path, Sequence[str]]) -> Reading:
+    """The reading with what only its file or its folder says put into the metric names.
 
     `SummaryWriter.add_scalars("grads", {"fc": ...})` writes the tag `grads` in a folder `grads_fc`; Keras writes the
-    same tags in `train/` and `validation/`.
+    same tags in `train/` and `validation/`; other programs write `train.csv` and `val.csv`.
     """
     folder = reading.path.parent
+    if is_held_out_file(reading.path.name, names[folder]):
+        return _held_out(reading)
     if folder == root or not reading.path.is_relative_to(root):
         return reading
     tags = list(reading.series)
     stem = tags[0].replace("/", "_").replace(" ", "_") + "_" if len(tags) == 1 else ""
     if len(tags) == 1 and folder.name.startswith(stem) and len(folder.name) > len(stem):
-        names = [f"{tags[0]}/{folder.name.removeprefix(stem)}"]
-    elif is_held_out(folder) and not _is_run_among_runs(folder, folders):
-        names = [f"val/{tag}" for tag in tags]
-    else:
-        return reading
-    return replace(reading, series=dict(zip(names, reading.series.values(), strict=True)))
+        return replace(reading, series={f"{tags[0]}/{folder.name.removeprefix(stem)}": reading.series[tags[0]]})
+    if is_held_out(folder) and _is_part(reading, names):
+        return _held_out(reading)
+    return reading
 
 
-def _is_run_among_runs(folder: Path, folders: set[Path]) -> bool:
-    """Whether a folder called `test` or the like is one of several runs so called, and no part of one."""
-    if folder.parent in folders:
-        return False
+def _held_out(reading: Reading) -> Reading:
+    return replace(reading, series={f"val/{metric}": points for metric, points in reading.series.items()})
+
+
+def _is_part(reading: Reading, folders: Collection[Path]) -> bool:
+    """Whether a folder called `test` or the like is a part of a run, and not a run of that name beside others."""
+    folder = reading.path.parent
     siblings = [other for other in folders if other != folder and other.parent == folder.parent]
-    return bool(siblings) and not any(is_container(other.name) and not is_held_out(other) for other in siblings)
+    if folder.parent in folders or any(other.name.lower() in ("train", "training") for other in siblings):
+        return True
+    # An evaluation has no gradients.
+    no_norm = not any(name_metric(metric).role is Role.GRAD_NORM for metric in reading.series)
+    return no_norm and all(is_container(other.name) for other in siblings)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
+
 from gradtrend.errors import InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading
@@ -64,7 +66,7 @@ class _Run:
         beside = {trace.path.name for trace in self.group}
         ordered = in_order(self.group, lambda trace: age(trace.path, beside))
         readings = tuple(trace.reading for trace in (*ordered, *self.beside))
-        joined = (*_without_shadows(ordered), *(trace.reading for trace in self.beside))
+        joined = (*_numbered_on(_without_shadows(ordered)), *(trace.reading for trace in self.beside))
         return RunParts(
             self.place.name,
             self.place.folder,
@@ -123,6 +125,26 @@ def _without_shadows(ordered: Sequence[Trace]) -> list[Reading]:
         if series:
             readings.append(replace(trace.reading, series=series))
     return readings
+
+
+def _numbered_on(readings: Sequence[Reading]) -> list[Reading]:
+    """The parts with the rows of those without steps numbered from one to the next, as pieces of a rotated log."""
+    ends: dict[str, int] = {}
+    found = []
+    for reading in readings:
+        if not reading.numbered:
+            found.append(reading)
+            continue
+        start = ends.get(reading.format, 0)
+        series = {m: points.with_columns(pl.col("step") + start) for m, points in reading.series.items()}
+        ends[reading.format] = 1 + max((_last_step(points) for points in series.values()), default=start - 1)
+        found.append(replace(reading, series=series))
+    return found
+
+
+def _last_step(points: pl.DataFrame) -> int:
+    last = points["step"].max()
+    return last if isinstance(last, int) else -1
 
 
 def _shadows(over: Trace, under: Trace) -> bool:

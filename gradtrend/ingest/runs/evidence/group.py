@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from gradtrend.ingest.runs.evidence.continued import unite_continued
 from gradtrend.ingest.runs.evidence.grouping import COMPARED, Group, Grouping, are_apart, pairs, same_file
 from gradtrend.ingest.runs.evidence.likeness import Like, branches, candidates, compare, near
 from gradtrend.ingest.runs.evidence.traces import Trace
-from gradtrend.ingest.runs.places import names, natural, without_rank
+from gradtrend.ingest.runs.places import names, natural, rotated_base, without_rank
 
 _SECONDS_APART = 120  # ranks of one job open their logs within this time
 _STATE = "trainer-state"
+_SAME_STEPS = 0.9
 
 
 def grouped(traces: Sequence[Trace], single_folder: frozenset[str]) -> Grouping:
@@ -25,9 +28,10 @@ def grouped(traces: Sequence[Trace], single_folder: frozenset[str]) -> Grouping:
         return grouping
     _unite_identical(grouping)
     for scope, steps in (
-        (_folder, (_unite_equal, unite_continued, _unite_ranks, _unite_formats)),
+        (_folder, (_unite_equal, _unite_rotated, unite_continued, _unite_ranks, _unite_formats)),
         (_home, (_unite_equal, _unite_histories, unite_continued, _unite_ranks, _unite_formats)),
         (_parent, (_unite_equal, unite_continued, _unite_ranks)),
+        (_above, (_unite_halves,)),
         (_anywhere, (_unite_equal,)),
     ):
         for step in steps:
@@ -46,6 +50,10 @@ def _home(trace: Trace) -> Path:
 
 def _parent(trace: Trace) -> Path:
     return trace.home.parent
+
+
+def _above(trace: Trace) -> Path:
+    return trace.path.parent.parent
 
 
 def _anywhere(trace: Trace) -> None:
@@ -117,6 +125,26 @@ def _is_rank(a: Trace, b: Trace, named: bool) -> bool:
     if a.began is None or b.began is None or abs(a.began - b.began) > _SECONDS_APART:
         return False
     return near(a, b)
+
+
+def _unite_rotated(grouping: Grouping, there: list[Trace]) -> None:
+    """Unite the pieces of a rotated log whose rows have no step."""
+    beside = {trace.path.name for trace in there}
+    first: dict[str, Trace] = {}
+    for trace in there:
+        base = rotated_base(trace.path, beside) if trace.reading.numbered else None
+        if base is not None:
+            grouping.unite(first.setdefault(base, trace), trace)
+
+
+def _unite_halves(grouping: Grouping, there: list[Trace]) -> None:
+    """Unite two writers' folders of which one alone has losses, and one alone norms, at the same steps."""
+    losses = [trace for trace in there if trace.norm is None]
+    norms = [trace for trace in there if trace.loss is None]
+    if len(losses) == len(norms) == 1 and losses[0].format == norms[0].format:
+        a, b = norms[0].main, losses[0].main
+        if a is not None and b is not None and np.isin(a.steps, b.steps).mean() > _SAME_STEPS:
+            grouping.unite(norms[0], losses[0])
 
 
 def _in_common(a: Trace, b: Trace) -> bool:
