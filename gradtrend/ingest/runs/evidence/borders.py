@@ -12,6 +12,7 @@ from gradtrend.ingest.files.streams import open_log, whole_lines
 
 _MOST_BYTES = 64 * 1024 * 1024  # of logs without steps, whose every line is looked at: a second
 _LONGEST_LINE = 4000
+_FEW_ROWS = 3
 _RESUMED = re.compile(
     rb"resum(?:ed|ing)|(?:restor|recover)(?:ed|ing)|continuing (?:from|train)|picking up"
     rb"|(?:load(?:ed|ing)|found|using) (?:\w+ ){0,3}(?:checkpoint|ckpt|snapshot|state)|auto-?resum|warm[- ]restart",
@@ -78,7 +79,7 @@ class _Counter:
 
     def __init__(self, pattern: re.Pattern[bytes]) -> None:
         self._pattern = pattern
-        self._first: float | None = None
+        self._first = 0.0
         self._last: float | None = None
 
     def read(self, text: bytes) -> int:
@@ -88,10 +89,14 @@ class _Counter:
             return 0
         now, last = float(found[1]), self._last
         self._last = now
-        if last is None or self._first is None:
+        if last is None:
             self._first = now
             return 0
-        return -1 if now < last and now <= self._first else int(now > last)
+        return -1 if now < last and self._is_first(now, last) else int(now > last)
+
+    def _is_first(self, now: float, last: float) -> bool:
+        """Whether a number is as good as the first: parts of an epoch depend on the data, 0.07 of one are 0.1 of others."""
+        return now <= self._first or (self._first < 1 and now <= min(_FEW_ROWS * self._first, last / _FEW_ROWS))
 
 
 def _borders(path: Path, rows: Sequence[int]) -> Iterator[Border]:
