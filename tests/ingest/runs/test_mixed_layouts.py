@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gradtrend.pipeline.analyze import analyze_paths
+from gradtrend.pipeline.runs import AnalyzeOptions
 from tests.ingest.runs.test_layouts import NAN, SICK, SOUND, Expected, verdicts
 from tests.ingest.runs.writers import console, csv, events, fit, hf_console, hf_state, jsonl, wandb
 
@@ -243,3 +245,31 @@ LAYOUTS: tuple[Callable[[Path], Expected], ...] = (
 def test_the_runs_of_a_layout(tmp_path: Path, layout: Callable[[Path], Expected]) -> None:
     expected = layout(tmp_path)
     assert verdicts(tmp_path) == expected
+
+
+def findings(root: Path) -> dict[str, set[str]]:
+    """The rules that fired for each run."""
+    reports, _ = analyze_paths((str(root),), AnalyzeOptions())
+    return {Path(report.run).name: {finding.rule for finding in report.findings} for report in reports}
+
+
+def test_what_could_be_read_in_two_ways_is_said(tmp_path: Path) -> None:
+    two_chains_of_jobs(tmp_path)
+    found = findings(tmp_path)
+    assert {name for name, rules in found.items() if "GT525" in rules} == {"c", "d"}
+    reports, _ = analyze_paths((str(tmp_path),), AnalyzeOptions())
+    message = next(f.message for report in reports for f in report.findings if f.rule == "GT525")
+    assert "a/x.log" in message
+    assert "b/x.log" in message
+
+
+def test_what_was_not_used_is_said(tmp_path: Path) -> None:
+    nested = tmp_path / "results"
+    for seed in range(2):
+        csv(nested / f"seed{seed}" / "log.csv", fit(SOUND, 50 + seed))
+    (nested / "summary.csv").write_text("seed,final_loss,best_step\n0,0.3,50\n1,0.4,52\n")
+    (nested / "seed1" / "eval.csv").write_text("")
+    reports, _ = analyze_paths((str(tmp_path),), AnalyzeOptions())
+    said = " ".join(f.message for report in reports for f in report.findings if f.rule == "GT524")
+    assert "results/summary.csv (no gradient norm" in said
+    assert "results/seed1/eval.csv (empty)" in said

@@ -95,7 +95,7 @@ class _Counter:
         return -1 if now < last and self._is_first(now, last) else int(now > last)
 
     def _is_first(self, now: float, last: float) -> bool:
-        """Whether a number is as good as the first: parts of an epoch depend on the data, 0.07 of one are 0.1 of others."""
+        """Whether a number is as good as the first: an epoch is parted by what it holds, 0.07 here are 0.1 there."""
         return now <= self._first or (self._first < 1 and now <= min(_FEW_ROWS * self._first, last / _FEW_ROWS))
 
 

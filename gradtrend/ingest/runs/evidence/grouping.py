@@ -61,12 +61,17 @@ def pairs(a: Group, b: Group) -> Iterable[tuple[Trace, Trace]]:
 
 def are_apart(a: Group, b: Group) -> bool:
     """Whether two groups hold fits of their own: parts of one file, or logs whose values cannot be of one."""
-    return any(same_file(x, y) or _other_fit(x, y) for x, y in pairs(a, b))
+    return any(same_file(x, y) or _other_identity(x, y) or _other_fit(x, y) for x, y in pairs(a, b))
 
 
 def same_file(a: Trace, b: Trace) -> bool:
     """Whether two fits stand one after another in one log."""
     return a.part != b.part and a.path == b.path
+
+
+def _other_identity(a: Trace, b: Trace) -> bool:
+    """Whether their tool says that two logs are of two runs, whatever they hold."""
+    return a.format == b.format and None not in (a.identity, b.identity) and a.identity != b.identity
 
 
 def _other_fit(a: Trace, b: Trace) -> bool:
