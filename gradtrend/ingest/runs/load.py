@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
@@ -77,16 +78,21 @@ def _check_choice(choice: Choice, names: set[str], run: str) -> None:
 
 
 def _source(reading: Reading, run: RunParts) -> Source:
-    inside = reading.path.is_relative_to(run.root) and reading.path != run.folder
-    relative = os.path.relpath(reading.path, run.folder) if inside else None
     return Source(
         format=reading.format,
-        path=relative or (reading.path.name if reading.path == run.folder else str(reading.path)),
+        path=_told(reading.path, run.folder),
         series=len(reading.series),
         points=sum(points.height for points in reading.series.values()),
         skipped=reading.skipped,
         skipped_count=reading.skipped_count,
     )
+
+
+def _told(path: Path, folder: Path) -> str:
+    """A log's path from its run's folder: of a log beside that `../train.log`, of an address and a pipe as they are."""
+    if path == folder or not path.exists():
+        return path.name if path == folder else str(path)
+    return os.path.relpath(path, folder)
 
 
 def _damage_notes(sources: Sequence[Source]) -> list[Note]:

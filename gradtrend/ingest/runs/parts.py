@@ -50,14 +50,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class RunParts:
-    """One run: its name as reported, its folder, the logs in it and what of them is joined, copies and ranks left out.
-
-    `root` is the folder below which logs were looked for.
-    """
+    """One run: its name as reported, its folder, its logs and what of them is joined, copies and ranks left out."""
 
     name: str
     folder: Path
-    root: Path
     readings: tuple[Reading, ...] = ()
     joined: tuple[Reading, ...] = ()
     errors: tuple[Unread, ...] = ()

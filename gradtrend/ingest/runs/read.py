@@ -26,7 +26,7 @@ def read_runs(files: RunFiles, options: ReadOptions, choice: Choice) -> tuple[Ru
     parts, errors = _read_all(files, options, choice)
     if files.only is None and _is_plain(files, parts, errors):
         readings = tuple(part.reading for part in parts)
-        return (RunParts(files.name, files.folder, files.folder, readings, readings, tuple(errors)),)
+        return (RunParts(files.name, files.folder, readings, readings, tuple(errors)),)
     from gradtrend.ingest.runs.sort import runs_of  # loaded where there is something to tell apart
 
     runs = runs_of(files, parts, errors, choice)

@@ -42,9 +42,9 @@ def runs_of(files: RunFiles, parts: Sequence[Part], errors: Sequence[Unread], ch
     _attach_debug(runs, files)
     left = _attach_errors(runs, [*errors, *_unread(files)])
     _tell(runs, files, unused, grouping)
-    found = [run.parts(files) for run in runs]
+    found = [run.parts() for run in runs]
     found += _alone(files, left)
-    return tuple(found) or (RunParts(files.name, files.folder, files.folder, errors=tuple(errors)),)
+    return tuple(found) or (RunParts(files.name, files.folder, errors=tuple(errors)),)
 
 
 class _Run:
@@ -62,7 +62,7 @@ class _Run:
     def folders(self) -> set[Path]:
         return {trace.path.parent for trace in self.group}
 
-    def parts(self, files: RunFiles) -> RunParts:
+    def parts(self) -> RunParts:
         beside = {trace.path.name for trace in self.group}
         ordered = in_order(self.group, lambda trace: age(trace.path, beside))
         readings = tuple(trace.reading for trace in (*ordered, *self.beside))
@@ -70,7 +70,6 @@ class _Run:
         return RunParts(
             self.place.name,
             self.place.folder,
-            files.folder,
             readings,
             joined,
             tuple(self.errors),
@@ -229,7 +228,7 @@ def _alone(files: RunFiles, left: Iterable[Unread]) -> list[RunParts]:
     for unread in left:
         inner = unread.path.parent != files.folder and not unread.path.is_dir()
         place = Place.at(files, unread.path.parent if inner else unread.path)
-        found.append(RunParts(place.name, place.folder, files.folder, errors=(unread,), has_debug=False))
+        found.append(RunParts(place.name, place.folder, errors=(unread,), has_debug=False))
     return found
 
 

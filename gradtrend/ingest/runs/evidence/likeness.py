@@ -142,11 +142,16 @@ def _far(x: _Floats, y: _Floats) -> bool:
 
 
 def _pair(a: Trace, b: Trace, shift: int = 0) -> tuple[_Floats, _Floats] | None:
-    """The values of both at their common steps, of the norm where both have it."""
+    """The values of both at their common steps, of the norm where both have it; without steps those of logs of one
+    length, in their order.
+    """
     for x, y in ((a.norm, b.norm), (a.loss, b.loss)):
-        if x is not None and y is not None and not (a.reading.numbered or b.reading.numbered):
-            common = _common(x, y, shift)
-            return common if len(common[0]) >= _LEAST else None
+        if x is None or y is None:
+            continue
+        if a.reading.numbered or b.reading.numbered:
+            return (x.values, y.values) if len(x.values) == len(y.values) >= _LEAST else None
+        common = _common(x, y, shift)
+        return common if len(common[0]) >= _LEAST else None
     return None
 
 

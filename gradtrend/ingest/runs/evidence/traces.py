@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import Naming, name_metric
-from gradtrend.ingest.runs.places import home_of
+from gradtrend.ingest.runs.places import home_of, is_held_out
 from gradtrend.model.words import Role
 
 _FLOAT32_DIGITS = 7
@@ -105,11 +105,12 @@ def trace_of(reading: Reading, part: int, root: Path, made_by_writer: bool, chos
     """The trace of a reading that has steps. `chosen` are the metrics that the user named."""
     norm, naming = _series(reading, Role.GRAD_NORM, chosen)
     loss, _ = _series(reading, Role.LOSS, chosen)
+    folder = reading.path.parent  # one called `test` that logs a norm is no evaluation
     named = _WANDB_FILE.match(reading.path.name)
     return Trace(
         reading,
         part,
-        home_of(reading.path.parent, root, made_by_writer),
+        folder if norm is not None and is_held_out(folder) else home_of(folder, root, made_by_writer),
         norm,
         loss,
         weak=naming is not None and naming.priority > 0 and not naming.chosen,
@@ -184,8 +185,3 @@ def _began(reading: Reading) -> float | None:
     times = (points["time"].min() for points in reading.series.values())
     first = min((float(t) for t in times if isinstance(t, int | float)), default=None)
     return first if first is not None else reading.started
-
-
-def distinct_homes(traces: Iterable[Trace]) -> set[Path]:
-    """The folders of the runs to which the traces belong, as far as names say."""
-    return {trace.home for trace in traces}
