@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradtrend.ingest.runs.evidence.grouping import Group
+from gradtrend.ingest.runs.evidence.traces import Trace
 from gradtrend.ingest.runs.find import RunFiles, joined
 from gradtrend.ingest.runs.places import home_of, natural
 
@@ -62,7 +63,17 @@ def _original(group: Group) -> Path | None:
         points[trace.home] += len(trace.main.steps) if trace.main is not None else 0
     if len(homes) < 2 or len({frozenset(formats) for formats in homes.values()}) > 1:
         return None
+    spans = {home: _span([trace for trace in group if trace.home == home]) for home in homes}
+    first, last = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
+    if (first, last) not in spans.values():  # no copies: one goes on from another
+        return None
     return min(homes, key=lambda home: (-points[home], len(home.parts), natural(str(home))))
+
+
+def _span(traces: Sequence[Trace]) -> tuple[int, int]:
+    """The first and the last step of some logs."""
+    told = [trace for trace in traces if trace.main is not None]
+    return min((trace.first for trace in told), default=0), max((trace.last for trace in told), default=0)
 
 
 def _place(
@@ -88,7 +99,8 @@ def _place(
         return Place(_name(files, alone), alone)
     own = [trace for trace in group if trace.path not in shared and trace.format not in single_folder]
     if own and not any(trace.path in shared for trace in group):
-        return Place(_name(files, own[0].path), own[0].path.parent)
+        first = max(own, key=lambda trace: (trace.norm is not None, len(trace.main.steps) if trace.main else 0))
+        return Place(_name(files, first.path), first.path.parent)
     folder = group[0].path.parent
     in_one_file = {trace.path for trace in group} if direct[folder] > numbered[folder] else ()
     at = next(iter(in_one_file)) if len(in_one_file) == 1 else folder

@@ -25,6 +25,7 @@ _NEAR_SHARE = 0.5
 _FAR = 3.0  # ... while the values of another fit differ by such a factor, or do not rise and fall together
 _TOGETHER = 0.5
 _LEAST_CORRELATED = 10
+_AVERAGED = (10, 30)  # values over which loggers average
 
 _Floats = npt.NDArray[np.float64]
 
@@ -138,7 +139,13 @@ def _far(x: _Floats, y: _Floats) -> bool:
         return True
     if use.sum() < _LEAST_CORRELATED or u.std() == 0 or v.std() == 0:
         return False
-    return float(np.corrcoef(u, v)[0, 1]) < _TOGETHER
+    pairs = [(u, v), *((_mean_of(a, n), b[n - 1 :]) for n in _AVERAGED for a, b in ((u, v), (v, u)) if n < len(u) / 2)]
+    return all(float(np.corrcoef(a, b)[0, 1]) < _TOGETHER for a, b in pairs)
+
+
+def _mean_of(values: _Floats, n: int) -> _Floats:
+    """The mean of each value and the n - 1 before it, as loggers print it."""
+    return np.convolve(values, np.ones(n) / n, mode="valid")
 
 
 def _pair(a: Trace, b: Trace, shift: int = 0) -> tuple[_Floats, _Floats] | None:
