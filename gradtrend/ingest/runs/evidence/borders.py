@@ -61,15 +61,16 @@ def says_resumed(path: Path, first: int, last: int) -> bool:
     return any(_says_resumed(text) for text in lines)
 
 
-def borders(path: Path, rows: Sequence[int]) -> list[Border]:
+def borders(path: Path, rows: Sequence[int], between: Sequence[tuple[int, int]] | None = None) -> list[Border]:
     """The rows ahead of which a trainer may have started again; `rows` are the lines that logged something, in order.
 
+    With `between`, pairs of neighbouring rows, what stands between these alone is looked at, and the first row.
     Nothing is said of what cannot be read again, a pipe, or is very long.
     """
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return []
-        return list(_borders(path, rows))
+        return list(_borders(path, rows, between))
     except (OSError, InputError):
         return []
 
@@ -99,12 +100,13 @@ class _Counter:
         return now <= self._first or (self._first < 1 and now <= min(_FEW_ROWS * self._first, last / _FEW_ROWS))
 
 
-def _borders(path: Path, rows: Sequence[int]) -> Iterator[Border]:
-    wanted = set(rows)
+def _borders(path: Path, rows: Sequence[int], between: Sequence[tuple[int, int]] | None) -> Iterator[Border]:
+    wanted = set(rows) if between is None else {rows[0], *(row for pair in between for row in pair)}
+    read = None if between is None else wanted | {line for a, b in between for line in range(a, b)}
     closes = opens = resumed = begun = False
     epoch, count = _Counter(_EPOCH), _Counter(_COUNT)
-    for number, text in _lines(path, rows[-1] + 1):
-        if not text:
+    for number, text in _lines(path, max(wanted) + 1):
+        if not text or (read is not None and number not in read):
             continue
         if number not in wanted:
             closes = closes or _CLOSING.search(text) is not None

@@ -137,10 +137,15 @@ def _far(x: _Floats, y: _Floats) -> bool:
     u, v = np.log(x[use]), np.log(y[use])
     if abs(float(np.median(u - v))) > np.log(_FAR):
         return True
-    if use.sum() < _LEAST_CORRELATED or u.std() == 0 or v.std() == 0:
+    if use.sum() < _LEAST_CORRELATED:
         return False
     pairs = [(u, v), *((_mean_of(a, n), b[n - 1 :]) for n in _AVERAGED for a, b in ((u, v), (v, u)) if n < len(u) / 2)]
-    return all(float(np.corrcoef(a, b)[0, 1]) < _TOGETHER for a, b in pairs)
+    return all(_correlation(a, b) < _TOGETHER for a, b in pairs)
+
+
+def _correlation(a: _Floats, b: _Floats) -> float:
+    """How far two series rise and fall together; 1 where one of them stands still, which tells nothing."""
+    return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else 1.0
 
 
 def _mean_of(values: _Floats, n: int) -> _Floats:

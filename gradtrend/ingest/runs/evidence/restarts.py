@@ -146,7 +146,8 @@ def _counted_on(reading: Reading, chosen: Iterable[str]) -> list[tuple[str, floa
             begin = at
     if not doubtful:
         return []
-    back = {border.row for border in borders(reading.path, lines.tolist()) if border.count_back}
+    between = [(int(lines[at - 1]), int(lines[at])) for at in doubtful]
+    back = {border.row for border in borders(reading.path, lines.tolist(), between) if border.count_back}
     return [("line", float(lines[at])) for at in doubtful if int(lines[at]) in back]
 
 
