@@ -1,8 +1,7 @@
 """A linter for training runs.
 
-`analyze(path)` judges one run and returns a `RunReport`, `analyze_all(path)` gives one for each run of a store or a
-folder; `replay(path)` replays captured steps. Importing this package
-loads nothing heavy.
+`analyze(path)` judges one run and returns a `RunReport`, `analyze_all(path)` all that lie there; `replay(path)` replays
+captured steps. Importing this package loads nothing heavy.
 """
 
 from __future__ import annotations
@@ -167,15 +166,16 @@ def analyze_all(
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
 ) -> Iterator[RunReport]:
-    """The judgement of each run at `path`, a folder of runs or a store, one after another; options as `analyze`.
+    """The judgements of all runs at `path`, one after another: a folder of runs, a log or a store that holds several.
 
-    Raises, after the reports of all runs that can be read, `InputError` for the first one that cannot be.
+    The options are those of `analyze`, and so are the errors, but for a path with several runs. Where some runs cannot
+    be read, the `InputError` that says so is raised behind the reports of the others.
     """
-    from gradtrend.pipeline.analyze import analyze_each
+    from gradtrend.pipeline.analyze import each_run
 
     options = _options(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
     with _bugs_named(fspath(path), source):
-        yield from analyze_each(fspath(path), options)
+        yield from each_run(fspath(path), options)
 
 
 def _options(

@@ -10,6 +10,7 @@ import pytest
 
 import gradtrend
 from gradtrend import errors
+from tests.ingest.runs.writers import fit, jsonl
 from tests.places import CAPTURES, EXPLODING, RUNS
 from tests.processes import python
 
@@ -47,12 +48,32 @@ def test_a_missing_path_is_an_input_error(tmp_path: Path) -> None:
 
 
 def test_several_runs_are_refused_and_named(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "metrics.jsonl").write_text("".join(_rows()))
+    jsonl(tmp_path / "a" / "metrics.jsonl", fit("stable", 1))
+    jsonl(tmp_path / "b" / "metrics.jsonl", fit("exploding", 2))
     with pytest.raises(gradtrend.InputError, match="2 runs") as caught:
         gradtrend.analyze(tmp_path)
-    assert str(tmp_path / "a") in (caught.value.hint or "")
+    assert all(str(tmp_path / name) in (caught.value.hint or "") for name in "ab")
+
+
+def test_all_runs_at_a_path_one_after_another(tmp_path: Path) -> None:
+    jsonl(tmp_path / "metrics.jsonl", fit("stable", 1), fit("exploding", 2))
+    reports = list(gradtrend.analyze_all(tmp_path / "metrics.jsonl"))
+    names = [f"{tmp_path / 'metrics.jsonl'}#{part}" for part in (1, 2)]
+    assert [(report.run, str(report.verdict)) for report in reports] == [(names[0], "stable"), (names[1], "exploding")]
+    assert gradtrend.analyze(names[1]).verdict == "exploding"
+    with pytest.raises(gradtrend.InputError, match="no such run"):
+        gradtrend.analyze(f"{tmp_path / 'metrics.jsonl'}#3")
+
+
+def test_what_cannot_be_read_is_raised_behind_the_other_runs(tmp_path: Path) -> None:
+    for name in ("a", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metrics.jsonl").write_bytes(b"\xff" * 100)
+    jsonl(tmp_path / "b" / "metrics.jsonl", fit("stable", 1))
+    found = gradtrend.analyze_all(tmp_path)
+    assert next(found).verdict == "stable"
+    with pytest.raises(gradtrend.InputError, match="2 runs could not be read"):
+        next(found)
 
 
 def test_a_wrong_rule_name_is_a_config_error() -> None:
@@ -66,16 +87,6 @@ def test_an_error_keeps_its_class_and_hint(tmp_path: Path) -> None:
     with pytest.raises(gradtrend.EmptyLogError, match="no run with metrics") as caught:
         gradtrend.analyze(tmp_path / "mlruns")
     assert "another store" in (caught.value.hint or "")
-
-
-def test_each_run_gives_its_report_and_then_the_error_of_one_that_cannot_be_read(tmp_path: Path) -> None:
-    for name in ("a", "b", "c"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "metrics.jsonl").write_text("".join(_rows()) if name != "b" else "\0" * 100)
-    reports = gradtrend.analyze_all(tmp_path)
-    assert [next(reports).run, next(reports).run] == [str(tmp_path / "a"), str(tmp_path / "c")]
-    with pytest.raises(gradtrend.InputError, match="b/metrics"):
-        next(reports)
 
 
 def test_the_runs_of_a_store() -> None:

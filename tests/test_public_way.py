@@ -25,8 +25,13 @@ PROJECT, RULE = blocks("toml", SECTION)[:2]
 POINTS = tomllib.loads(PROJECT)["project"]["entry-points"]
 FORMATS, REPORTS = "gradtrend.formats", "gradtrend.reports"
 # Norms that double: for the shipped rules a run that is sound.
-LOG = "toy log\n" + "".join(
-    f"{step} grad_norm {(1 + step / 60) * (1 + step % 3 / 30)}\n{step} loss {2 - step / 100}\n" for step in range(80)
+LOG, OTHER_LOG = (
+    "toy log\n"
+    + "".join(
+        f"{step} grad_norm {(1 + step / 60) * (1 + step % every / 30)}\n{step} loss {2 - step / 100}\n"
+        for step in range(80)
+    )
+    for every in (3, 4)
 )
 
 
@@ -83,7 +88,8 @@ def test_a_format_of_ones_own_is_read_in_folders_and_listed(site: Path) -> None:
     install(site, POINTS)
     for name in ("a", "b"):
         (site / "runs" / name).mkdir(parents=True)
-        shutil.copy(site / "toy.log", site / "runs" / name / "norms.h5")  # no shipped format looks at such a name
+        log = LOG if name == "a" else OTHER_LOG  # two runs, not one and its copy
+        (site / "runs" / name / "norms.h5").write_text(log)  # no shipped format looks at such a name
         shutil.copy(EXPLODING / "metrics.jsonl", site / "runs" / name)
     done = call(site, "analyze", "runs", "--source", "toy", "--format", "toy")
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [["runs/a", "stable"], ["runs/b", "stable"]]

@@ -26,7 +26,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG, short_help="Judge training runs from their logs.")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(readable=False), metavar="PATH...")
 @click.option(
     "--format",
     "format_",

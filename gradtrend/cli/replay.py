@@ -28,7 +28,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG, short_help="Re-run a captured bad step and say what it is.")
-@click.argument("path", type=click.Path(), metavar="PATH")
+@click.argument("path", type=click.Path(readable=False), metavar="PATH")
 @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:1 ...")
 @click.option(
     "--precision",

@@ -15,7 +15,7 @@ from gradtrend.report.text.series import log_text
 
 
 @click.command(short_help="List what was found: sources, metrics, roles, skipped lines.")
-@click.argument("path", type=click.Path(), metavar="PATH")
+@click.argument("path", type=click.Path(readable=False), metavar="PATH")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 @reading_options
 @debug_option

@@ -1,7 +1,7 @@
 """Files -> RunLog. The front of this room; captures have a front of their own.
 
-`find_runs` says which logs below a path are one run, `load_runs` reads and joins them. A format knows its files and
-nothing of roles, joining or judging.
+`find_runs` says which logs below a path are read together, `read_runs` which runs they are, `load_run` joins one. A
+format knows its files and nothing of roles, joining or judging.
 """
 
 from gradtrend.ingest.formats import SOURCES, adapters_of
@@ -10,7 +10,9 @@ from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 from gradtrend.ingest.runs.find import find_runs
-from gradtrend.ingest.runs.load import Choice, load_runs
+from gradtrend.ingest.runs.load import load_run
+from gradtrend.ingest.runs.parts import Choice, RunParts
+from gradtrend.ingest.runs.read import read_runs
 from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.settings.folder import settings_of
 
@@ -23,12 +25,14 @@ __all__ = [
     "ReadOptions",
     "Reading",
     "RunFiles",
+    "RunParts",
     "StoredRun",
     "WantedRuns",
     "adapters_of",
     "check_columns",
     "find_runs",
-    "load_runs",
+    "load_run",
+    "read_runs",
     "series_of",
     "settings_of",
 ]

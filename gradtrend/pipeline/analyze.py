@@ -15,7 +15,7 @@ from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline import parallel
 from gradtrend.pipeline.failures import each_log, found_runs
-from gradtrend.pipeline.runs import AnalyzeOptions, logs_of
+from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.pipeline.selection import rule_ids, without
 
 # Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
@@ -41,27 +41,38 @@ def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
     """
     plan = _plan(options)
     adapters_of(options.format)  # an error for a format that there is not comes before one for a path
-    runs = find_runs(path, options.format, options.wanted, options.names)
-    logs = logs_of(runs[0], options) if len(runs) == 1 else ()
-    names = [log.run for log in logs] or [run.name for run in runs]
+    found = find_runs(path, options.format, options.wanted, options.names)
+    runs = runs_in(found[0], options) if len(found) == 1 else ()
+    names = [run.name for run in runs or found]
     if len(names) > 1:
-        shown = ", ".join(names[:_SHOWN_RUNS]) + (" ..." if len(names) > _SHOWN_RUNS else "")
-        raise InputError(f"{path}: holds {len(names)} runs", f"Analyze one of them: {shown}")
-    return _report(plan, logs[0])
+        one = f"Analyze one of them, or all with analyze_all: {_shown(', ', names)}"
+        raise InputError(f"{path}: holds {len(names)} runs", one)
+    return _report(plan, log_of(runs[0], options))
 
 
-def analyze_each(path: str, options: AnalyzeOptions) -> Iterator[RunReport]:
-    """The judgement of each run at `path`. Raises as `analyze_run`, for runs that cannot be read after all others."""
+def _shown(between: str, texts: Sequence[str]) -> str:
+    return between.join(texts[:_SHOWN_RUNS]) + (" ..." if len(texts) > _SHOWN_RUNS else "")
+
+
+def each_run(path: str, options: AnalyzeOptions) -> Iterator[RunReport]:
+    """The judgement of each run at `path`, one after another.
+
+    Raises `ConfigError` as `analyze_paths`, and `InputError` behind the last one for what could not be read; for a bug
+    what has brought it about.
+    """
     plan = _plan(options)
-    adapters_of(options.source)
-    errors: list[InputError] = []
-    for run in find_runs(path, options.source, options.wanted):
-        try:
-            yield from (_report(plan, log) for log in logs_of(run, options))
-        except InputError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
+    adapters_of(options.format)
+    unread: list[InputError] = []
+    for files in find_runs(path, options.format, options.wanted, options.names):
+        for run in runs_in(files, options):
+            try:
+                yield _report(plan, log_of(run, options))
+            except InputError as error:
+                unread.append(error)
+    if len(unread) == 1:
+        raise unread[0]
+    if unread:
+        raise InputError(f"{path}: {len(unread)} runs could not be read", _shown("; ", [e.message for e in unread]))
 
 
 def analyze_paths(

@@ -8,10 +8,10 @@ from functools import partial
 from typing import TypeVar
 
 from gradtrend.errors import ConfigError, GradtrendError
-from gradtrend.ingest import RunFiles, adapters_of, find_runs
+from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline.runs import AnalyzeOptions, logs_of, whose_bug
+from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in, whose_bug
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -28,16 +28,20 @@ def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failur
 def each_log(
     job: RunFiles | Failure, options: AnalyzeOptions, use: Callable[[RunLog], _T]
 ) -> tuple[list[_T], list[Failure]]:
-    """The use of each log of one run folder."""
+    """The use of each run of some logs that are read together."""
     if isinstance(job, Failure):
         return [], [job]
     results: list[_T] = []
     failures: list[Failure] = []
-    for log in _guarded(job.name, options, lambda: logs_of(job, options), failures) or ():
-        result = _guarded(log.run, options, partial(use, log), failures)
+    for run in _guarded(job.name, options, lambda: runs_in(job, options), failures) or ():
+        result = _guarded(run.name, options, partial(_used, use, run, options), failures)
         if result is not None:
             results.append(result)
     return results, failures
+
+
+def _used(use: Callable[[RunLog], _T], run: RunParts, options: AnalyzeOptions) -> _T:
+    return use(log_of(run, options))
 
 
 def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failures: list[Failure]) -> _R | None:

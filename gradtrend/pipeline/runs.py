@@ -1,4 +1,4 @@
-"""A run folder -> its logs. What cannot be read is raised; `failures` puts values in its place."""
+"""Logs -> the runs that they are. What cannot be read is raised; `failures` puts values in its place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import ConfigError
-from gradtrend.ingest import SOURCES, Choice, ReadOptions, RunFiles, WantedRuns, check_columns, load_runs
+from gradtrend.ingest import (
+    SOURCES,
+    Choice,
+    ReadOptions,
+    RunFiles,
+    RunParts,
+    WantedRuns,
+    check_columns,
+    load_run,
+    read_runs,
+)
 from gradtrend.model.runlog import RunLog
 
 
@@ -55,7 +65,15 @@ def whose_bug(source: str) -> str:
     return "gradtrend" if source in SOURCES else f"gradtrend, or in the package that brings the format {source}"
 
 
-def logs_of(run: RunFiles, options: AnalyzeOptions) -> tuple[RunLog, ...]:
-    """What a run folder holds, at least one log. Raises `InputError` where it cannot be read."""
-    choice = Choice(options.metric, options.loss, options.lr)
-    return load_runs(run, choice, ReadOptions(columns=options.columns, names=options.names))
+def runs_in(files: RunFiles, options: AnalyzeOptions) -> tuple[RunParts, ...]:
+    """The runs that logs read together are, at least one."""
+    return read_runs(files, ReadOptions(columns=options.columns, names=options.names), _choice(options))
+
+
+def log_of(run: RunParts, options: AnalyzeOptions) -> RunLog:
+    """One run as read. Raises `InputError` where nothing of it can be read."""
+    return load_run(run, _choice(options))
+
+
+def _choice(options: AnalyzeOptions) -> Choice:
+    return Choice(options.metric, options.loss, options.lr)

@@ -15,14 +15,13 @@ from gradtrend.detect.curves.run import Curve, run_curves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules.load import load_rules
-from gradtrend.ingest.runs.find import find_runs
 from gradtrend.ingest.runs.join import TABLE_SCHEMA
-from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.finding import Finding
 from gradtrend.model.report import RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
+from tests.ingest.readings import log_at
 from tests.places import FIXTURES
 
 LABELLED = FIXTURES / "labelled"
@@ -38,8 +37,7 @@ def shipped_rules() -> tuple[Rule, ...]:
 
 def read(folder: Path) -> RunLog:
     """The one run of a folder."""
-    (run,) = find_runs(str(folder))
-    return load_runs(run, Choice())[0]
+    return log_at(folder)
 
 
 def judged(log: RunLog, rules: Sequence[Rule] | None = None) -> RunReport:

@@ -108,11 +108,12 @@ def test_layers_called_l1_to_l3(tmp_path: Path) -> None:
 
 
 def test_a_launchers_log_does_not_join_the_runs_below_it(tmp_path: Path) -> None:
-    lines = [f"step {i} loss 2.0 grad_norm {norm}" for i, norm in enumerate(steady(20))]
+    lines = [f"step {i} loss 2.0 grad_norm {norm + i % 5 / 9}" for i, norm in enumerate(steady(20))]
     (tmp_path / "launch.log").write_text("\n".join(lines))
     for name in ("a", "b"):
         (tmp_path / "runs" / name).mkdir(parents=True)
-        judged(tmp_path / "runs" / name, {"grad_norm": steady(40), "loss": learns(40)})
+        norms = [norm * (1 + (name == "b") * i % 3 / 5) for i, norm in enumerate(steady(40))]
+        judged(tmp_path / "runs" / name, {"grad_norm": norms, "loss": learns(40)})
     with pytest.raises(gradtrend.InputError, match="holds 3 runs"):
         gradtrend.analyze(tmp_path)
 

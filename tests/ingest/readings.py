@@ -1,4 +1,4 @@
-"""What a reader gives, for tests: the one reading of a path, and a reading as one table."""
+"""What a reader gives, for tests: the one reading of a path, a reading as one table, and the runs at a path."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ import polars as pl
 
 from gradtrend.ingest.reading import POINTS_SCHEMA, Reading, ReadOptions
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, chosen
+from gradtrend.ingest.runs.find import find_runs
+from gradtrend.ingest.runs.load import load_run
+from gradtrend.ingest.runs.parts import Choice, RunParts
+from gradtrend.ingest.runs.read import read_runs
+from gradtrend.model.runlog import RunLog
 
 SCHEMA = pl.Schema({"metric": pl.String, **POINTS_SCHEMA})
 
@@ -38,3 +43,15 @@ def long_table(reading: Reading) -> pl.DataFrame:
         assert points.height
     named = (points.select(pl.lit(metric).alias("metric"), pl.all()) for metric, points in reading.series.items())
     return pl.concat([pl.DataFrame(schema=SCHEMA), *named])
+
+
+def runs_at(path: Path | str, source: str = "auto", run_id: str | None = None, **chosen: str) -> list[RunParts]:
+    """The runs at a path, or that of its store which a word names, with the series that a user chose."""
+    found = find_runs(str(path), source, WantedRuns(() if run_id is None else (run_id,)))
+    return [run for files in found for run in read_runs(files, ReadOptions(), Choice(**chosen))]
+
+
+def log_at(path: Path | str, run_id: str | None = None, **chosen: str) -> RunLog:
+    """The one run at a path as read."""
+    (run,) = runs_at(path, run_id=run_id, **chosen)
+    return load_run(run, Choice(**chosen))

@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from gradtrend.ingest.formats import ADAPTERS
-from gradtrend.ingest.runs.find import find_runs
-from gradtrend.ingest.runs.load import Choice, load_runs
+from gradtrend.ingest.runs.load import load_run
+from gradtrend.ingest.runs.parts import Choice
 from gradtrend.model.runlog import RunLog
+from tests.ingest.readings import runs_at
 from tests.places import RUNS
 
 CASES = [
@@ -27,7 +28,7 @@ def expected(case: Path) -> dict[str, Any]:
 
 
 def load(case: Path) -> RunLog:
-    return load_runs(find_runs(str(case))[-1], Choice())[0]
+    return load_run(runs_at(case)[0], Choice())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")

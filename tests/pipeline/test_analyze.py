@@ -103,8 +103,8 @@ def test_the_console_log_counts_from_one() -> None:
 
 
 def test_a_folder_of_runs_is_judged_run_by_run(tmp_path: Path) -> None:
-    for name in ("b", "a"):
-        shutil.copytree(LIGHTLY / "sparse", tmp_path / name)
+    for name, case in (("b", "sparse"), ("a", "exploding_lr_nan")):
+        shutil.copytree(LIGHTLY / case, tmp_path / name)
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "metrics.jsonl").write_bytes(b"\xff" * 100)
     (tmp_path / "truth.jsonl").write_text('{"case": "a", "verdict": ["stable"]}\n')
@@ -119,7 +119,7 @@ def test_a_bug_is_a_failure_with_its_traceback(monkeypatch: pytest.MonkeyPatch) 
     def breaks(*words: object) -> object:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(runs, "load_runs", breaks)
+    monkeypatch.setattr(runs, "load_run", breaks)
     reports, (failure,) = analyze_paths((str(EXPLODING),), AnalyzeOptions())
     assert reports == ()
     assert "ZeroDivisionError: by zero" in failure.message

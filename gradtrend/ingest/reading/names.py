@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import string
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gradtrend.ingest.reading import patterns
 from gradtrend.model.words import Role
@@ -63,6 +64,7 @@ def _quantity(text: str) -> str:
     return re.sub(r"[_/.:]+", "_", text)
 
 
+@lru_cache(maxsize=4096)  # the runs of a folder log the same names
 def name_metric(name: str) -> Naming:
     """What one metric name says on its own. `assign_roles` settles what needs the other names."""
     text = normalise(name)

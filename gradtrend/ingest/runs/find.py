@@ -1,45 +1,41 @@
-"""A path -> the runs it holds, each with its log files.
+"""A path -> its logs, in shares that are read together: each is one run, or several that may have to be told apart.
 
-A folder is a run when logs lie in it. Logs in sub-folders belong to the same run where the sub-folder is one that
-loggers make (`runs/`, `lightning_logs/version_0/`, `checkpoint-500/` ...); otherwise each sub-folder is its own run.
+What a run is, is decided by what the logs hold (`evidence`). That takes all logs of a tree in one hand, which costs
+nothing where they are read in about a second; of larger trees those are read together whose places belong together.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import Address
-from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.reading.stored_runs import WantedRuns
+from gradtrend.ingest.runs.places import home_of, is_container, natural
+from gradtrend.ingest.runs.places import names as names_folder
 from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.runs.stores import each_stored_run
-from gradtrend.ingest.runs.tree import LogFile, Tree, adapter_for, adapter_without_head, log_tree
+from gradtrend.ingest.runs.tree import Found, LogFile, PassedOver, adapter_for, adapter_without_head, found_below
 
-# Folders that loggers and trainers make inside one run.
-_CONTAINER = re.compile(
-    r"^(?:runs|logs?|lightning_logs|tb_logs|csv_logs|tensorboard|tb|tfevents|events|metrics|wandb|trackio|debug|version_\d+"
-    rf"|checkpoint-\d+|files|vis_data|train|training|{'|'.join(HELD_OUT_WORDS)}|checkpoints)$",
-    re.IGNORECASE,
-)
+# Up to here a tree is read by one process anyway: others take about a second to start (`pipeline/parallel.py`).
+_TOGETHER_FILES = 150
+_TOGETHER_BYTES = 40_000_000
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters at least: C: is a drive
 _ALL = WantedRuns()
-
-# `SummaryWriter.add_hparams` makes a folder named by the time.
-_HPARAMS_FOLDER = re.compile(r"^\d{9,}(?:\.\d+)?$")
+_NUMBERED = re.compile(r"^(.+)#\d+$", re.DOTALL)  # a run by its number in a file or folder
 
 
 def find_runs(
     path: str, source: str = "auto", wanted: WantedRuns = _ALL, names: Sequence[str] = ()
 ) -> tuple[RunFiles, ...]:
-    """The runs at a path, at least one; of its stores the wanted ones. `names` are metrics that the user says are
-    logged there: a table with such a column is a log, whatever else its header has.
+    """The shares of the logs at a path, at least one; a share for each wanted run of a store that lies alone. `names`
+    are metrics that the user says are logged there: a table with such a column is a log, whatever else its header has.
 
     Raises InputError for a missing or unreadable path, and for runs that are asked for and not there.
     """
@@ -69,7 +65,7 @@ def _narrowed(wanted: WantedRuns, by_address: WantedRuns) -> WantedRuns:
 
 
 def _found(path: str, source: str, names: Sequence[str]) -> tuple[RunFiles, ...]:
-    """The runs at a path by their files."""
+    """The shares of the logs at a path, stores as they are."""
     root = Path(path)
     if path == "-":
         return (_stream(path, root, source),)
@@ -77,16 +73,19 @@ def _found(path: str, source: str, names: Sequence[str]) -> tuple[RunFiles, ...]
         return (_at_address(path, root, source),)
     try:
         if not root.exists():
+            numbered = _NUMBERED.match(path)
+            if numbered and Path(numbered[1]).exists():
+                return tuple(replace(files, only=path) for files in _found(numbered[1], source, names))
             raise InputError(f"{path}: no such file or folder")
         if not root.is_dir():
             return (_single(path, root, source, names),)
         adapter = adapter_without_head(root, source)
         if adapter is not None:
             return (RunFiles(path, root, (LogFile(root, adapter),)),)
-        tree = log_tree(root, source, names)
+        found = found_below(root, source, names)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}", "Check the permissions of the path.") from error
-    return tuple(_named(path, root, run) for run in _group(tree)) or (RunFiles(path, root, ()),)
+    return _shares(path, root, found)
 
 
 def _stream(path: str, pipe: Path, source: str) -> RunFiles:
@@ -123,45 +122,86 @@ def _single(path: str, file: Path, source: str, names: Sequence[str]) -> RunFile
     return RunFiles(path, file.parent, (LogFile(file, adapter),))
 
 
-def _named(path: str, root: Path, tree: Tree) -> RunFiles:
-    relative = tree.folder.relative_to(root)
-    name = path if relative == Path() else os.path.join(path, relative)  # noqa: PTH118  keeps the path as given
-    return RunFiles(name, tree.folder, tuple(sorted(tree.all_logs(), key=lambda log: str(log.path))))
+def _shares(path: str, root: Path, found: Found) -> tuple[RunFiles, ...]:
+    """The logs of a tree in shares, in the order of their places."""
+    if _is_small(found.logs):
+        return (_share(path, root, root, found.logs, found.with_debug, found.passed_over),)
+    homes = _homes(root, found.logs)
+    logs: dict[Path, list[LogFile]] = {}
+    for log, home in zip(found.logs, homes, strict=True):
+        logs.setdefault(home, []).append(log)
+    debug: dict[Path, list[Path]] = {}
+    for folder in found.with_debug:
+        debug.setdefault(_nearest(folder, logs, root), []).append(folder)
+    passed: dict[Path, list[PassedOver]] = {}
+    for one in found.passed_over:
+        passed.setdefault(_nearest(one.path, logs, root), []).append(one)
+    places = sorted({*logs, *debug, *passed}, key=lambda place: natural(str(place)))
+    return tuple(
+        _share(path, root, place, logs.get(place, ()), debug.get(place, ()), passed.get(place, ())) for place in places
+    )
 
 
-def _group(tree: Tree) -> list[Tree]:
-    """The runs in a tree; a run's `children` are the sub-folders that belong to it."""
-    if tree.logs or tree.has_debug:
-        parts = tuple(child for child in _parts(tree) if len(_group(child)) < 2)
-        others = [run for child in tree.children if child not in parts for run in _group(child)]
-        return [Tree(tree.folder, tree.logs, tree.has_debug, parts), *others]
-    containers = [child for child in tree.children if _CONTAINER.match(child.folder.name)]
-    others = [run for child in tree.children if child not in containers for run in _group(child)]
-    grouped = [_group(child) for child in containers]
-    if containers and all(len(runs) == 1 for runs in grouped):
-        return [Tree(tree.folder, (), False, tuple(runs[0] for runs in grouped)), *others]
-    return [run for runs in grouped for run in runs] + others
+def _is_small(logs: Sequence[LogFile]) -> bool:
+    if len(logs) > _TOGETHER_FILES:
+        return False
+    size = 0
+    for log in logs:
+        try:
+            size += log.path.stat().st_size
+        except OSError:  # gone since
+            continue
+    return size <= _TOGETHER_BYTES
 
 
-def _parts(tree: Tree) -> tuple[Tree, ...]:
-    """The sub-folders of a run folder that hold more of the same run.
-
-    Those that loggers make do. Any other does where it is the only one and its logs are of formats that the run folder
-    itself has not; several are runs of their own, beside a launcher's log.
-    """
-    made = [child for child in tree.children if _made_by_logger(child)]
-    others = [child for child in tree.children if child not in made]
-    own = {log.adapter.name for log in tree.logs}
-    if len(others) == 1 and not own & {log.adapter.name for log in others[0].all_logs()}:
-        made += others
-    return tuple(made)
+def _homes(root: Path, logs: Sequence[LogFile]) -> list[Path]:
+    """For each log the folder by which it is read together with others."""
+    folders = {log.path.parent for log in logs}
+    homes = [_home(root, log, folders) for log in logs]
+    named: dict[Path, list[Path]] = {}  # the runs' folders by the folder in which they lie
+    for home in {*homes}:
+        named.setdefault(home.parent, []).append(home)
+    return [_named_home(log, home, named.get(home, ())) for log, home in zip(logs, homes, strict=True)]
 
 
-def _made_by_logger(child: Tree) -> bool:
-    name = child.folder.name
-    if _CONTAINER.match(name) or _HPARAMS_FOLDER.match(name):
-        return True
-    # `add_scalars` makes one folder a series, called <tag>_<series>, beside the event file that the tag's writer keeps.
-    logs = list(child.all_logs())
-    own_writer = bool(logs) and all(log.adapter.folder_a_series for log in logs)
-    return own_writer and name.startswith(("grad", "loss", "norm"))
+def _home(root: Path, log: LogFile, folders: set[Path]) -> Path:
+    """The outermost folder with logs below which a logger's own folders lead to this log, else what its name says."""
+    folder = log.path.parent
+    steps = [folder, *folder.parents]
+    for inner, outer in zip(reversed(steps[:-1]), reversed(steps[1:]), strict=True):
+        if (outer == root or root in outer.parents) and outer in folders and is_container(inner.name):
+            return home_of(outer, root)
+    return home_of(folder, root, log.adapter.folder_a_series)
+
+
+def _named_home(log: LogFile, home: Path, below: Iterable[Path]) -> Path:
+    """The one run's folder that a loose log names, `exp1/` for `train_exp1.log`; else its own."""
+    if log.path.parent != home:
+        return home
+    fits = [folder for folder in below if names_folder(log.path, folder)]
+    return fits[0] if len(fits) == 1 else home
+
+
+def _nearest(path: Path, homes: Iterable[Path], root: Path) -> Path:
+    known = set(homes)
+    return next((place for place in (path, *path.parents) if place in known), path if path.is_dir() else root)
+
+
+def _share(
+    path: str,
+    root: Path,
+    folder: Path,
+    logs: Iterable[LogFile],
+    with_debug: Iterable[Path],
+    passed_over: Iterable[PassedOver],
+) -> RunFiles:
+    ordered = tuple(sorted(logs, key=lambda log: natural(str(log.path))))
+    return RunFiles(
+        joined(path, root, folder), folder, ordered, with_debug=tuple(with_debug), passed_over=tuple(passed_over)
+    )
+
+
+def joined(path: str, root: Path, below: Path) -> str:
+    """The path as given, joined with what leads from it to a place below."""
+    relative = below.relative_to(root)
+    return path if relative == Path() else os.path.join(path, relative)  # noqa: PTH118  keeps the path as given

@@ -1,4 +1,4 @@
-"""What was found of one run, before it is read."""
+"""What was found of runs, before it is read."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.runs.tree import LogFile
+from gradtrend.ingest.runs.tree import LogFile, PassedOver
 from gradtrend.model.runlog import Note
 
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """One run: its name as reported (the path as given, joined with the child), its folder and its logs.
+    """Logs to be read together: of one run, or of several that lie close together.
 
-    `is_stream` says that its log can be read once, and by this process alone; `alone`, that what else lies in the
-    folder (captures, settings) is of this run; `notes` are what was noticed when it was found, and `error` is why it
-    cannot be read.
+    `name` is the path as given, joined with the folder that holds them all; `with_debug` are the folders that may hold
+    captures, `passed_over` what was not read there. `is_stream` says that its log can be read once, and by this process
+    alone; `only` is the name of the one run that was asked for (`train.log#2`).
+
+    Of a run of a store `stored` is true, `alone` says that what else lies in its folder (captures, settings) is its
+    own, `notes` are what was noticed when it was found, and `error` is why it cannot be read.
     """
 
     name: str
     folder: Path
     logs: tuple[LogFile, ...]
     is_stream: bool = False
+    only: str | None = None
+    with_debug: tuple[Path, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
+    stored: bool = False
     alone: bool = True
     notes: tuple[Note, ...] = ()
     error: InputError | None = None

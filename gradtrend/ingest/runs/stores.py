@@ -12,7 +12,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, chosen, without_metrics
 from gradtrend.ingest.runs.run_files import RunFiles
-from gradtrend.ingest.runs.tree import LogFile, log_tree
+from gradtrend.ingest.runs.tree import LogFile, found_below
 from gradtrend.model.runlog import Note
 
 
@@ -89,7 +89,7 @@ def _runs_of(
         except InputError as caught:
             error = caught
     if error is not None:
-        yield replace(files, error=error)
+        yield replace(files, stored=True, error=error)
         return
     several = sum(run.has_metrics and not run.deleted for run in store.runs) > 1
     name = files.name if log.path == Path(path) else _joined(files.name, log.path.relative_to(files.folder))
@@ -101,6 +101,7 @@ def _runs_of(
             files,
             name=(files.name if len(files.logs) == 1 else name) if run.given else _joined(name, run.id),
             logs=(replace(log, run=run), *own, *beside),
+            stored=True,
             alone=not several,
             notes=note if run is runs[0] else (),
         )
@@ -111,7 +112,7 @@ def _runs_of(
 def _logs_in(folder: Path, store: LogFile, source: str) -> list[LogFile]:
     """The logs in the folder of a stored run that are not the store's own."""
     try:
-        return [log for log in log_tree(folder, source).all_logs() if log.adapter.name != store.adapter.name]
+        return [log for log in found_below(folder, source).logs if log.adapter.name != store.adapter.name]
     except OSError:  # told by who reads the run
         return []
 

@@ -47,7 +47,9 @@ class Track:
 
 
 def tracks_of(readings: Sequence[Reading]) -> list[Track]:
-    """The series of all readings; parts of one format are joined, copies of a part left out."""
+    """The series of all readings; parts of one format are joined, in the order in which they were begun, else in that
+    given; copies of a part are left out.
+    """
     by_format: dict[str, list[Reading]] = {}
     for reading in readings:
         by_format.setdefault(reading.format, []).append(reading)

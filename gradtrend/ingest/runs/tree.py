@@ -1,9 +1,8 @@
-"""The logs under a folder, as a tree of the folders in which they lie."""
+"""The logs under a folder, what may hold captures there, and what was passed over."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +11,9 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import head_of
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import HEAD_BYTES, Adapter, Reading, ReadOptions
-from gradtrend.ingest.reading.stored_runs import StoredRun
+from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, chosen
 
-_MAX_DEPTH = 8  # run folders nest a few levels; deeper trees are data sets
+_MAX_DEPTH = 24  # sweeps of sweeps nest a dozen folders; deeper trees are data sets or have no end
 # Never logs, and often many or large: weights, images, code, archives of data.
 _NEVER = re.compile(
     r"\.(?:pt|pth|ckpt|safetensors|bin|np[yz]|h5|onnx|png|jpe?g|gif|svg|webp|mp4|wav|pyc?|ipynb|md|rst|html|css|js|so|tar"
@@ -22,8 +21,12 @@ _NEVER = re.compile(
     re.IGNORECASE,
 )
 _NOTHING = re.compile(r"(?!)")  # for a format of another package, which knows its own names
-_MAX_VISITS = 10  # of one folder by several links: `latest`, `best` and the like
-_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "mlartifacts", "artifacts"})
+_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "mlartifacts", "artifacts", "lost+found"})
+# Files that hold a run's metrics and nothing else: one without a byte is worth a word. An empty stderr is not.
+_LOG_NAME = re.compile(
+    r"\.(?:csv|tsv|jsonl|ndjson|wandb|out)$|tfevents|^(?:train|training|console|output)\.log$|^trainer_state\.json$",
+    re.IGNORECASE,
+)
 _Place = tuple[int, int]  # device and inode
 
 
@@ -35,34 +38,40 @@ class LogFile:
     adapter: Adapter
     run: StoredRun | None = None
 
-    @property
-    def is_open_store(self) -> bool:
-        """Whether it is a store of which no run is meant yet."""
-        return self.adapter.runs is not None and self.run is None
+    def read(self, options: ReadOptions) -> Iterator[Reading]:
+        """What it held; of a store of which no run is meant yet, what each of its runs held.
 
-    def read(self, options: ReadOptions, errors: list[InputError]) -> Sequence[Reading]:
-        """What it held; nothing, and an error more, where it cannot be read."""
-        try:
-            return self.adapter.read(self.path, replace(options, run=self.run))
-        except InputError as error:
-            errors.append(error)
-            return ()
+        Raises InputError where it, or one of its runs, cannot be read, behind what can be.
+        """
+        if self.adapter.runs is None or self.run is not None:
+            yield from self.adapter.read(self.path, replace(options, run=self.run))
+            return
+        errors: list[InputError] = []
+        for run in chosen(self.adapter.runs(self.path, WantedRuns()), WantedRuns(), str(self.path)):
+            try:
+                yield from self.adapter.read(self.path, replace(options, run=run))
+            except InputError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
-    """A folder with the logs in it and the sub-folders that have any; `has_debug` says that it may hold captures."""
+class PassedOver:
+    """What was not read below a folder, and why; `unread` says that a run may lie there that nobody has seen."""
 
-    folder: Path
+    path: Path
+    reason: str
+    unread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The logs below a folder, the folders in it that have a `debug/`, and what was passed over."""
+
     logs: tuple[LogFile, ...]
-    has_debug: bool
-    children: tuple[Tree, ...]
-
-    def all_logs(self) -> Iterator[LogFile]:
-        """Its own logs, then those below."""
-        yield from self.logs
-        for child in self.children:
-            yield from child.all_logs()
+    with_debug: tuple[Path, ...]
+    passed_over: tuple[PassedOver, ...]
 
 
 def adapter_for(file: Path, source: str = "auto", names: Sequence[str] = ()) -> Adapter | None:
@@ -85,59 +94,95 @@ def _first_to_claim(adapters: Sequence[Adapter], file: Path, names: Sequence[str
 
 def adapter_without_head(path: Path, source: str = "auto") -> Adapter | None:
     """The adapter that claims what has no first bytes: a folder that is one log (a store), an address."""
-    return next((a for a in adapters_of(source) if source in ("auto", a.name) and a.claims(path, b"")), None)
+    return next((a for a in adapters_of(source) if source in ("auto", a.name) and _claims_folder(a, path)), None)
+
+
+def _claims_folder(adapter: Adapter, path: Path) -> bool:
+    try:
+        return adapter.claims(path, b"")
+    except OSError:  # something in it may not be looked at, which the walk will tell
+        return False
 
 
 class _Walk:
     """One walk through the folders under a path.
 
-    Symlink loops are cut, and no folder is entered often: a dozen that link to one another have millions of paths.
+    Nothing is entered or read twice: links are followed when all else has been seen, to what has not been.
     """
 
     def __init__(self, source: str, names: Sequence[str]) -> None:
         self._source = source
         self._names = names
         self._adapters = adapters_of(source)
-        self._passed_over = _NEVER if source in SOURCES else _NOTHING
-        self._visits: Counter[_Place] = Counter()
+        self._never = _NEVER if source in SOURCES else _NOTHING
+        self._seen: set[_Place] = set()
+        self._links: list[tuple[Path, int]] = []
+        self.logs: list[LogFile] = []
+        self.with_debug: list[Path] = []
+        self.passed_over: list[PassedOver] = []
 
-    def tree(self, folder: Path, above: frozenset[_Place] = frozenset()) -> Tree:
-        """The tree of a folder that lies within the folders `above`. What cannot be read below it is passed over."""
-        within = above | {_place(folder)}
-        logs: list[LogFile] = []
-        children: list[Tree] = []
-        for entry in sorted(folder.iterdir()):
-            try:
-                found = self._folder(entry, within) if entry.is_dir() else self._file(entry)
-            except OSError:
-                continue
-            if isinstance(found, Tree):
-                children.append(found)
-            elif found is not None:
-                logs.append(found)
-        return Tree(folder, tuple(logs), (folder / "debug").is_dir(), tuple(children))
+    def walk(self, root: Path) -> None:
+        """Everything below a folder. Raises OSError where the folder itself cannot be read."""
+        self._enter(root, 0)
+        while self._links:
+            link, depth = self._links.pop(0)
+            self._take(link, depth)
 
-    def _folder(self, folder: Path, within: frozenset[_Place]) -> Tree | LogFile | None:
-        if folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or len(within) > _MAX_DEPTH:
-            return None
-        place = _place(folder)
-        if place in within or (folder.is_symlink() and self._visits[place] >= _MAX_VISITS):
-            return None
-        self._visits[place] += 1
+    def _enter(self, folder: Path, depth: int) -> None:
+        self._seen.add(_place(folder))
+        entries = sorted(folder.iterdir())
+        if (folder / "debug").is_dir():
+            self.with_debug.append(folder)
+        for entry in entries:
+            if entry.is_symlink():
+                self._links.append((entry, depth))
+            else:
+                self._take(entry, depth)
+
+    def _take(self, entry: Path, depth: int) -> None:
+        is_folder = False
+        try:
+            is_folder = entry.is_dir()
+            if is_folder:
+                self._folder(entry, depth + 1)
+            else:
+                self._file(entry)
+        except OSError as error:  # what cannot be read hides nothing else
+            if is_folder:
+                self.passed_over.append(PassedOver(entry, error.strerror or str(error), unread=True))
+
+    def _folder(self, folder: Path, depth: int) -> None:
+        if folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or _place(folder) in self._seen:
+            return
+        if depth > _MAX_DEPTH:
+            self.passed_over.append(PassedOver(folder, f"lies more than {_MAX_DEPTH} folders deep", unread=True))
+            return
         adapter = adapter_without_head(folder, self._source)
-        if adapter is not None:
-            return LogFile(folder, adapter)
-        tree = self.tree(folder, within)
-        return tree if tree.logs or tree.children or tree.has_debug else None
+        if adapter is None:
+            self._enter(folder, depth)
+        else:
+            self._seen.add(_place(folder))
+            self.logs.append(LogFile(folder, adapter))
 
-    def _file(self, file: Path) -> LogFile | None:
-        if not file.is_file() or self._passed_over.search(file.name) or file.stat().st_size == 0:
-            return None
+    def _file(self, file: Path) -> None:
+        if self._never.search(file.name) or not file.is_file():
+            return
+        status = file.stat()
+        if (status.st_dev, status.st_ino) in self._seen:
+            return
+        if status.st_size == 0:
+            if _LOG_NAME.search(file.name):
+                self.passed_over.append(PassedOver(file, "empty"))
+            return
         try:
             adapter = _first_to_claim(self._adapters, file, self._names)
         except PermissionError:  # known by its name, it is told when it is read
             adapter = next((a for a in self._adapters if a.claims(file, b"")), None)
-        return LogFile(file, adapter) if adapter is not None and self._source in ("auto", adapter.name) else None
+            if adapter is None and _LOG_NAME.search(file.name):
+                self.passed_over.append(PassedOver(file, "Permission denied", unread=True))
+        if adapter is not None and self._source in ("auto", adapter.name):
+            self._seen.add((status.st_dev, status.st_ino))
+            self.logs.append(LogFile(file, adapter))
 
 
 def _place(folder: Path) -> _Place:
@@ -145,6 +190,11 @@ def _place(folder: Path) -> _Place:
     return status.st_dev, status.st_ino
 
 
-def log_tree(folder: Path, source: str, names: Sequence[str] = ()) -> Tree:
-    """The tree of logs under a folder; of the format `source`, unless it is `auto`. `names` as `adapter_for` has it."""
-    return _Walk(source, names).tree(folder)
+def found_below(folder: Path, source: str, names: Sequence[str] = ()) -> Found:
+    """What lies under a folder; logs of the format `source`, unless it is `auto`; `names` as `adapter_for` has it.
+
+    Raises OSError where the folder itself cannot be read.
+    """
+    walk = _Walk(source, names)
+    walk.walk(folder)
+    return Found(tuple(walk.logs), tuple(walk.with_debug), tuple(walk.passed_over))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import time
 from pathlib import Path
@@ -11,40 +12,43 @@ import pytest
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.runs.find import RunFiles, find_runs
+from tests.ingest.readings import runs_at
+from tests.ingest.runs.writers import console, csv, events, fit, hf_state, jsonl, wandb
 from tests.places import RUNS
 
-ROWS = "".join(f'{{"step": {step}, "grad_norm": 1.0, "loss": 2.0}}\n' for step in range(20))
-EVENTS = next(RUNS.glob("tensorboard/torch/events.*")).read_bytes()
-STATE = '{"global_step": 2, "log_history": [{"step": 1, "loss": 2.0, "grad_norm": 1.0}, {"step": 2, "loss": 1.0}]}'
-TABLE = "step,loss,grad_norm\n0,2.0,1.0\n1,1.9,1.1\n2,1.8,1.0\n"
-WANDB = next(RUNS.glob("wandb/define_metric/wandb/*/*.wandb")).read_bytes()
-CONTENT = {
-    "metrics.jsonl": ROWS, "log.txt": ROWS, "events": EVENTS, "trainer_state.json": STATE, "metrics.csv": TABLE,
-    "train.log": "step 1 loss 2.0 grad_norm 1.0\nstep 2 loss 1.9 grad_norm 1.1\n", "run.wandb": WANDB,
+JUNK = {
     "truth.jsonl": '{"case": "a", "verdict": ["stable"], "onset": null}\n', "notes.md": "loss",
     "config.yaml": "lr: 1\n",
     "hparams.yaml": "lr: 1\n", "data.txt": "a b c\n", "model.safetensors": "x", "empty.log": "",
 }  # fmt: skip
 
 
-def content(name: str) -> bytes:
-    data = EVENTS if name.startswith("events") else WANDB if name.endswith(".wandb") else CONTENT[name]
-    return data if isinstance(data, bytes) else data.encode()
-
-
-def make(root: Path, *files: str) -> None:
-    for file in files:
-        path = root / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content(path.name))
+def make(root: Path, *files: str, seed: int = 0) -> None:
+    """Files of one fit, each as its name says."""
+    one = fit("stable", seed, 20)
+    for name in files:
+        path = root / name
+        if path.name.startswith("events"):
+            events(path.parent, one).rename(path)
+        elif path.suffix == ".wandb":
+            wandb(path.parent.parent, path.stem.removeprefix("run-"), one, path.parent.name.split("-")[2])
+        elif path.name in JUNK:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(JUNK[path.name])
+        else:
+            writer = {"trainer_state.json": hf_state, "metrics.csv": csv, "train.log": console}.get(path.name, jsonl)
+            writer(path, one.between(0, 10) if "-500/" in name else one)
 
 
 def found(root: Path) -> dict[str, list[str]]:
     """The runs below a folder, each with its logs, all relative to it."""
-    runs = find_runs(str(root))
+    runs = runs_at(root)
     assert all(run.name == (str(root) if run.folder == root else str(run.folder)) for run in runs)
     return {
-        str(run.folder.relative_to(root)): sorted(str(log.path.relative_to(root)) for log in run.logs) for run in runs
+        str(run.folder.relative_to(root)): sorted(
+            {str(one.path.relative_to(root)) for one in run.readings if one.series}
+        )
+        for run in runs
     }
 
 
@@ -81,8 +85,9 @@ LAYOUTS: dict[str, tuple[list[str], dict[str, list[str]]]] = {
         {".": ["csv_logs/version_0/metrics.csv", "lightning_logs/version_0/events.out.tfevents.1.h.1.0"]},
     ),
     "Lightning, several versions": (
-        ["lightning_logs/version_0/metrics.csv", "lightning_logs/version_1/metrics.csv"],  # the parts of a resumed run
-        {".": ["lightning_logs/version_0/metrics.csv", "lightning_logs/version_1/metrics.csv"]},
+        ["lightning_logs/version_0/metrics.csv", "lightning_logs/version_1/metrics.csv"],
+        {"lightning_logs/version_0": ["lightning_logs/version_0/metrics.csv"],
+         "lightning_logs/version_1": ["lightning_logs/version_1/metrics.csv"]},
     ),
     "several runs under a TensorBoard log folder": (
         ["runs/lr1/events.out.tfevents.1.h.1.0", "runs/lr2/events.out.tfevents.1.h.1.0"],
@@ -103,10 +108,6 @@ LAYOUTS: dict[str, tuple[list[str], dict[str, list[str]]]] = {
          "logs/b/train/events.out.tfevents.1.h.1.0.v2"],
         {"logs/a": ["logs/a/train/events.out.tfevents.1.h.1.0.v2", "logs/a/validation/events.out.tfevents.1.h.1.1.v2"],
          "logs/b": ["logs/b/train/events.out.tfevents.1.h.1.0.v2"]},
-    ),
-    "Weights & Biases beside a log": (
-        ["train.log", "wandb/offline-run-20260101_000000-abc/run-abc.wandb"],
-        {".": ["train.log", "wandb"]},
     ),
     "runs at two depths": (
         ["first/metrics.jsonl", "group/second/metrics.jsonl", "group/third/metrics.jsonl"],
@@ -131,12 +132,13 @@ LAYOUTS: dict[str, tuple[list[str], dict[str, list[str]]]] = {
 def test_layouts(tmp_path: Path, layout: str) -> None:
     files, runs = LAYOUTS[layout]
     make(tmp_path, *files)
+    for seed, logs in enumerate(runs.values(), start=1):
+        make(tmp_path, *logs, seed=seed)
     assert found(tmp_path) == runs
 
 
 def test_a_run_folder_with_debug_alone(tmp_path: Path) -> None:
-    (tmp_path / "a" / "debug" / "nan_capture" / "rank0").mkdir(parents=True)
-    (tmp_path / "a" / "debug" / "nan_capture" / "rank0" / "nan_capture.pt").write_bytes(b"PK")
+    shutil.copytree(RUNS / "lightly" / "broken_uo" / "debug", tmp_path / "a" / "debug")
     make(tmp_path, "b/metrics.jsonl", "b/debug/data.txt")
     assert found(tmp_path) == {"a": [], "b": ["b/metrics.jsonl"]}
 
@@ -146,26 +148,31 @@ def test_an_empty_folder_is_a_run_without_logs(tmp_path: Path) -> None:
 
 
 def test_the_name_is_the_path_as_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make(tmp_path, "out/a/metrics.jsonl", "out/b/metrics.jsonl")
+    make(tmp_path, "out/a/metrics.jsonl")
+    make(tmp_path, "out/b/metrics.jsonl", seed=1)
     monkeypatch.chdir(tmp_path)
-    assert [run.name for run in find_runs("out")] == ["out/a", "out/b"]
-    assert [run.name for run in find_runs("./out/")] == ["./out/a", "./out/b"]
-    assert [run.name for run in find_runs("out/a/")] == ["out/a/"]
-    assert [run.name for run in find_runs("out/a/metrics.jsonl")] == ["out/a/metrics.jsonl"]
+    assert [run.name for run in runs_at("out")] == ["out/a", "out/b"]
+    assert [run.name for run in runs_at("./out/")] == ["./out/a", "./out/b"]
+    assert [run.name for run in runs_at("out/a/")] == ["out/a/"]
+    assert [run.name for run in runs_at("out/a/metrics.jsonl")] == ["out/a/metrics.jsonl"]
     monkeypatch.chdir(tmp_path / "out" / "a")
-    assert [run.name for run in find_runs(".")] == ["."]
+    assert [run.name for run in runs_at(".")] == ["."]
 
 
-def test_symlinks_are_followed_and_loops_cut(tmp_path: Path) -> None:
-    make(tmp_path, "real/metrics.jsonl", "runs/a/metrics.jsonl")
-    (tmp_path / "runs" / "linked").symlink_to(tmp_path / "real")
-    (tmp_path / "runs" / "up").symlink_to(tmp_path)
+def test_symlinks_are_followed_and_nothing_is_counted_twice(tmp_path: Path) -> None:
+    make(tmp_path, "real/metrics.jsonl")
+    make(tmp_path, "runs/a/metrics.jsonl", seed=1)
+    for name, target in (("linked", tmp_path / "real"), ("a_again", tmp_path / "runs" / "a"), ("up", tmp_path)):
+        (tmp_path / "runs" / name).symlink_to(target)
     (tmp_path / "runs" / "self").symlink_to("self")
     (tmp_path / "runs" / "a" / "back").symlink_to(tmp_path / "runs")
+    (tmp_path / "runs" / "a" / "latest.jsonl").symlink_to("metrics.jsonl")
     (tmp_path / "runs" / "gone").symlink_to("nowhere")
-    names = {run.folder.name for run in find_runs(str(tmp_path / "runs"))}
-    assert {"a", "linked"} <= names
-    assert len(find_runs(str(tmp_path / "runs"))) < 10
+    (files,) = find_runs(str(tmp_path / "runs"))
+    assert [str(log.path.relative_to(tmp_path / "runs")) for log in files.logs] == [
+        "a/metrics.jsonl",
+        "linked/metrics.jsonl",
+    ]
 
 
 def test_an_unreadable_sub_folder_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +185,9 @@ def test_an_unreadable_sub_folder_hides_no_other(tmp_path: Path, monkeypatch: py
         return real(path)
 
     monkeypatch.setattr(Path, "iterdir", denied)
-    assert list(found(tmp_path)) == ["a"]
+    seen, unseen = runs_at(tmp_path)
+    assert (Path(seen.name).name, Path(unseen.name).name) == ("a", "locked")
+    assert "Permission denied" in unseen.errors[0].error.message
     with pytest.raises(InputError, match="Permission denied"):
         find_runs(str(tmp_path / "locked"))
 
@@ -201,9 +210,13 @@ def test_addresses_of_tracking_servers() -> None:
             find_runs(address, source)
 
 
-def test_deep_trees_end(tmp_path: Path) -> None:
-    make(tmp_path, "/".join("abcdefghijklmnop") + "/metrics.jsonl", "a/b/metrics.jsonl")
-    assert found(tmp_path) == {"a/b": ["a/b/metrics.jsonl"]}
+def test_deep_folders_are_walked_and_deeper_ones_are_told(tmp_path: Path) -> None:
+    make(tmp_path, "/".join("abcdefghijklmnop") + "/metrics.jsonl")
+    make(tmp_path, "a/b/metrics.jsonl", seed=1)
+    assert set(found(tmp_path)) == {"a/b", "/".join("abcdefghijklmnop")}
+    make(tmp_path, "/".join("x" * 30) + "/metrics.jsonl", seed=2)
+    *_, deepest = runs_at(tmp_path)
+    assert "folders deep" in deepest.errors[0].error.message
 
 
 def test_ten_thousand_files_are_quickly_passed_over(tmp_path: Path) -> None:
@@ -220,18 +233,17 @@ def test_ten_thousand_files_are_quickly_passed_over(tmp_path: Path) -> None:
 
 
 def test_runs_beside_a_launchers_log_stay_runs_of_their_own(tmp_path: Path) -> None:
-    (tmp_path / "launch.log").write_text("".join(f"step {i} | loss = 2.0 | grad_norm = 1.{i}\n" for i in range(9)))
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "metrics.jsonl").write_text('{"step": 1, "grad_norm": 1.0}\n{"step": 2, "grad_norm": 2.0}\n')
-    assert [Path(run.name).name for run in find_runs(str(tmp_path))] == [tmp_path.name, "a", "b"]
+    console(tmp_path / "launch.log", fit("stable", 1, 9))
+    for name, seed in (("a", 2), ("b", 3)):
+        make(tmp_path, f"{name}/metrics.jsonl", seed=seed)
+    assert {Path(run.name).name for run in runs_at(tmp_path)} == {tmp_path.name, "a", "b"}
 
 
 def test_the_folder_of_add_hparams_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "1795974552.1600895").mkdir()
     for folder in (tmp_path, tmp_path / "1795974552.1600895"):
-        (folder / "events.out.tfevents.1795974552.host.1.0").write_bytes(EVENTS)
-    assert len(find_runs(str(tmp_path))) == 1
+        events(folder, fit("stable", 0), tags=("train/loss", "" if folder.name[0].isdigit() else "grad_norm"))
+    assert len(runs_at(tmp_path)) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

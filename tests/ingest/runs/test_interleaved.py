@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.runs.find import find_runs
-from gradtrend.ingest.runs.load import Choice, load_runs
+from gradtrend.ingest.runs.load import load_run
+from gradtrend.ingest.runs.parts import Choice
+from gradtrend.ingest.runs.read import read_runs
 from gradtrend.model.runlog import RunLog
 
 STEPS = 30
@@ -20,7 +23,8 @@ Row = tuple[int, float, float]
 def load(folder: Path, rows: Iterable[Row], name: str = "log.csv") -> tuple[RunLog, ...]:
     path = folder / name
     path.write_text("epoch,loss,grad_norm\n" + "".join(f"{e},{loss!r},{norm!r}\n" for e, loss, norm in rows))
-    return load_runs(find_runs(str(path))[0], Choice())
+    runs = read_runs(find_runs(str(path))[0], ReadOptions(), Choice())
+    return tuple(load_run(run, Choice()) for run in runs)
 
 
 def fit(level: float, seed: int, steps: int = STEPS) -> list[Row]:

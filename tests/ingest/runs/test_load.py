@@ -11,17 +11,15 @@ import polars as pl
 import pytest
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.runs.find import find_runs
-from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
+from tests.ingest.readings import log_at
 from tests.places import EXPLODING, RUNS
 
 LIGHTLY = RUNS / "lightly"
 
 
 def load(path: Path, **chosen: str) -> RunLog:
-    (run,) = find_runs(str(path))
-    return load_runs(run, Choice(**chosen))[0]
+    return log_at(path, **chosen)
 
 
 def norms(log: RunLog) -> list[tuple[int, float]]:

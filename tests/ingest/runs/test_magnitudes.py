@@ -10,9 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from gradtrend.ingest.runs.find import find_runs
-from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.model.runlog import RunLog
+from tests.ingest.readings import log_at
 
 ROWS = 24
 
@@ -22,7 +21,7 @@ def load(folder: Path, columns: dict[str, Sequence[float]], **chosen: str) -> Ru
     rows = zip(*columns.values(), strict=True)
     text = "".join(f"{i},{','.join(map(repr, row))}\n" for i, row in enumerate(rows))
     path.write_text(f"epoch,{','.join(columns)}\n{text}")
-    return load_runs(find_runs(str(path))[0], Choice(**chosen))[0]
+    return log_at(path, **chosen)
 
 
 def norms(run: RunLog) -> list[str]:

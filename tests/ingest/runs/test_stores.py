@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from gradtrend.errors import EmptyLogError, InputError
+from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.reading.stored_runs import WantedRuns
 from gradtrend.ingest.runs.find import find_runs
-from gradtrend.ingest.runs.load import Choice, load_runs
+from gradtrend.ingest.runs.load import load_run
+from gradtrend.ingest.runs.parts import Choice
+from gradtrend.ingest.runs.read import read_runs
 from gradtrend.model.runlog import RunLog
 from tests.places import EXPLODING, RUNS
 
@@ -72,7 +75,7 @@ def trackio(path: Path, *names: str) -> Path:
 
 def logs(path: Path | str, **wanted: object) -> list[RunLog]:
     found = find_runs(str(path), "auto", WantedRuns(**wanted))  # type: ignore[arg-type]
-    return [log for run in found for log in load_runs(run, Choice())]
+    return [load_run(run, Choice()) for files in found for run in read_runs(files, ReadOptions(), Choice())]
 
 
 def named(path: Path | str, **wanted: object) -> list[tuple[str, str | None]]:
@@ -155,8 +158,9 @@ def test_an_empty_store_loses_no_other(tmp_path: Path) -> None:
     mlruns(tmp_path / "two" / "mlruns", "b")
     first, second = find_runs(str(tmp_path))
     with pytest.raises(EmptyLogError, match="no run with metrics"):
-        load_runs(first, Choice())
-    assert load_runs(second, Choice())[0].name == "b"
+        read_runs(first, ReadOptions(), Choice())
+    (run,) = read_runs(second, ReadOptions(), Choice())
+    assert load_run(run, Choice()).name == "b"
 
 
 def test_trackio_alone_in_its_folder(tmp_path: Path) -> None:
