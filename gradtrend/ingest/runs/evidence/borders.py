@@ -61,6 +61,14 @@ def says_resumed(path: Path, first: int, last: int) -> bool:
     return any(_says_resumed(text) for text in lines)
 
 
+def prints_total(path: Path, row: int) -> bool:
+    """Whether a line has a counter with its total (`12/500`)."""
+    try:
+        return path.is_file() and any(n == row and _COUNT.search(text) for n, text in _lines(path, row + 1))
+    except (OSError, InputError):
+        return False
+
+
 def borders(path: Path, rows: Sequence[int], between: Sequence[tuple[int, int]] | None = None) -> list[Border]:
     """The rows ahead of which a trainer may have started again; `rows` are the lines that logged something, in order.
 

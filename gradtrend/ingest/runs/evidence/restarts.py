@@ -12,7 +12,7 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import name_metric
-from gradtrend.ingest.runs.evidence.borders import Border, borders, says_resumed
+from gradtrend.ingest.runs.evidence.borders import Border, borders, prints_total, says_resumed
 from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.model.words import Role
 
@@ -150,6 +150,8 @@ def _counted_on(reading: Reading, chosen: Iterable[str]) -> list[tuple[str, floa
     if guide is None or guide["line"].null_count() or not guide["step"].is_sorted():
         return []
     lines, values = guide["line"].to_numpy(), guide["value"].to_numpy()
+    if not prints_total(reading.path, int(lines[0])):
+        return []
     gaps = np.flatnonzero(np.diff(lines) > 1) + 1
     begin, doubtful = 0, []
     for at in gaps[:_MOST_FITS].tolist():
