@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradtrend.detect.confidence import confidence
+from gradtrend.detect.counsel import Facts, next_actions, so_far
 from gradtrend.detect.curves.nonfinite import NonFiniteState, cause_of, order_of
 from gradtrend.detect.curves.run import Curve, RunCurves, run_curves
 from gradtrend.detect.measures import MEASURES
@@ -29,6 +30,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
     verdict, sure = run_verdict(run, judged, checks)
     findings = [_finding_of(check) for check in checks if check.fired]
     findings += [f for rule in rules if rule.note is not None for f in _note_findings(rule, run)]
+    facts = Facts(run, verdict, findings)
     return RunReport(
         run=log.run,
         verdict=verdict,
@@ -41,6 +43,8 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
         captures=log.captures,
         overflow_reports=log.overflow_reports,
         settings=log.settings,
+        next=next_actions(facts),
+        so_far=so_far(facts),
     )
 
 
@@ -81,6 +85,7 @@ def _finding_of(check: Check) -> Finding:
     rule, curve = check.rule, check.curve
     values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence}
     first, last = check.steps
+    actions = actions_for(rule.actions, curve, values)
     return Finding(
         rule=rule.id,
         name=rule.name,
@@ -92,7 +97,8 @@ def _finding_of(check: Check) -> Finding:
         first_step=first,
         last_step=last,
         evidence=check.evidence,
-        actions=actions_for(rule.actions, curve, values),
+        actions=tuple(text for _, text in actions),
+        action_ids=tuple(action_id for action_id, _ in actions),
     )
 
 
@@ -111,6 +117,7 @@ def _note_findings(rule: Rule, run: RunCurves) -> list[Finding]:
 def _note_finding(rule: Rule, run: RunCurves, note: Note) -> Finding:
     curve = run.curve(next((s for s in run.norms if s.metric == note.metric), run.norms[0] if run.norms else None))
     values = template_values(curve, note)
+    actions = actions_for(rule.actions, curve, values)
     return Finding(
         rule=rule.id,
         name=rule.name,
@@ -121,7 +128,8 @@ def _note_finding(rule: Rule, run: RunCurves, note: Note) -> Finding:
         first_step=note.first_step,
         last_step=note.last_step,
         evidence=tuple(Evidence(name, value) for name, value in note.measures),
-        actions=actions_for(rule.actions, curve, values),
+        actions=tuple(text for _, text in actions),
+        action_ids=tuple(action_id for action_id, _ in actions),
     )
 
 

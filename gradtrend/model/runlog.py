@@ -75,6 +75,15 @@ class Settings:
         return None if self.precision is None else is_float16(self.precision)
 
 
+# What lines of a log may mention beside its metrics, of what a rule or an order of actions can depend on.
+SIGNS = frozenset(
+    {
+        "float16", "bfloat16", "updates-skipped", "norm-not-finite", "scale-at-minimum", "blames-the-rate",
+        "attention-warning", "deepspeed", "ctc", "checkpointing", "invalid-loss",
+    }
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class RunLog:
     """One run as read.
@@ -86,7 +95,7 @@ class RunLog:
 
     `losses` are the metrics that log the whole training loss (of batches, averaged, evaluated), the one with the most
     points first; empty where there is none, or where all are terms of a loss that is not logged as a whole. `reasons`
-    says of each metric why it has its role.
+    says of each metric why it has its role. `signs` are names out of `SIGNS` for what the lines of the logs mention.
     """
 
     run: str
@@ -96,6 +105,7 @@ class RunLog:
     captures: tuple[Capture, ...] = ()
     overflow_reports: tuple[OverflowReport, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    signs: frozenset[str] = frozenset()
     losses: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
 

@@ -16,7 +16,7 @@ from gradtrend.model.runlog import Note
 TEMPLATE_NAMES = frozenset(
     {
         "metric", "layer", "points", "first", "last", "onset", "baseline", "end", "peak", "decades", "run", "note",
-        "details", "lr", "lr_peak", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
+        "details", "lr", "lr_peak", "lr_last", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
         "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
         "risen_to", "loss_flat", "loss_first", "loss_best", "loss_end",
@@ -59,8 +59,9 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
         "metric": series.metric if series is not None else None,
         "layer": series.layer if series is not None else None,
         "onset": step,
-        "lr": lr_at(curve, step),
-        "lr_peak": None if run.lr is None or not run.lr.finite.any() else float(run.lr.values[run.lr.finite].max()),
+        "lr": lr_at(curve, step) or None,
+        "lr_peak": None if run.lr is None or not run.lr.finite.any() else float(run.lr.finite_values.max()) or None,
+        "lr_last": None if run.lr is None or not run.lr.finite.any() else float(run.lr.finite_values[-1]) or None,
         "warmup_end": run.warmup_end,
         "precision": settings.precision,
         "clip": settings.gradient_clip,

@@ -15,8 +15,10 @@ from gradtrend.ingest.runs.join import join
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
+from gradtrend.ingest.settings.frameworks import framework_of_metrics, most_particular
+from gradtrend.ingest.settings.lines import with_lines
 from gradtrend.ingest.settings.names import merge_settings
-from gradtrend.model.runlog import Note, RunLog, Skipped, Source
+from gradtrend.model.runlog import Note, RunLog, Settings, Skipped, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def _joined(
     held = [reading for reading in readings if reading.series or reading.skipped_count]
     if held or captures or reports:  # beside these, a text without metrics is no log
         readings = held
-    numbered = [with_steps(_named_by_folder(reading, run)) for reading in readings]
+    numbered = [with_steps(_named_by_folder(with_lines(reading), run)) for reading in readings]
     names = {name for reading in numbered for name in reading.series}
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
@@ -79,7 +81,17 @@ def _joined(
         notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes(errors)),
         captures=captures,
         overflow_reports=reports,
-        settings=merge_settings(settings_of(run.folder), *(reading.settings for reading in numbered)),
+        settings=_settings(run, numbered),
+        signs=frozenset().union(*(reading.signs for reading in numbered)),
+    )
+
+
+def _settings(run: RunFiles, readings: Sequence[Reading]) -> Settings:
+    """The settings that the folder's files, the logs themselves and the names of their metrics give."""
+    found = [settings_of(run.folder), *(reading.settings for reading in readings)]
+    by_names = framework_of_metrics({name for reading in readings for name in reading.series})
+    return replace(
+        merge_settings(found[0], *found[1:]), framework=most_particular([*(one.framework for one in found), by_names])
     )
 
 

@@ -16,6 +16,7 @@ from typing import BinaryIO, cast
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import adapters_of
 from gradtrend.ingest.reading import HEAD_BYTES, Adapter, Reading, ReadOptions
+from gradtrend.ingest.settings.lines import with_lines
 
 PATH = Path("-")
 WAIT_SECONDS = 5.0  # for somebody to write to a named pipe
@@ -83,7 +84,8 @@ def _from_stream(source: str, stream: BinaryIO, empty: str) -> Sequence[Reading]
     wanted = _streamed(source)
     chosen = next((adapter for adapter in wanted if adapter.claims(PATH, head)), wanted[-1])
     assert chosen.read_stream is not None
-    return chosen.read_stream(io.BufferedReader(cast(io.RawIOBase, _PutBack(head, stream))))
+    readings = chosen.read_stream(io.BufferedReader(cast(io.RawIOBase, _PutBack(head, stream))))
+    return [with_lines(reading, head) for reading in readings]
 
 
 @contextmanager

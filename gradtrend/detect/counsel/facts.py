@@ -1,0 +1,164 @@
+"""What is known of a run that decides which action is likely to be the fix; each fact is asked for once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gradtrend.detect.curves.run import RunCurves
+from gradtrend.detect.frameworks import Framework, framework_of
+from gradtrend.detect.measures.failure import bad_terms, before_failure, metrics_of, rise_of, rows_before_failure
+from gradtrend.model.finding import Finding
+from gradtrend.model.words import Severity, Verdict
+
+# Half as much again as the level before: what GT303 calls a loss that climbs away. Norms scatter by some times that.
+_LOSS_ROSE = 1.5
+_NORM_ROSE = 10.0
+# Rows that a run has behind it before a failure: with fewer it never trained.
+_TRAINED = 5
+_CLIMB = 10  # rows of the learning rate that show whether it climbs
+_CTC = re.compile(r"(?<![a-z])ctc(?![a-z])", re.IGNORECASE)
+_BOXES = re.compile(
+    r"(?:^|[_/. ])(?:l?box|bbox|rpn|iou|giou|dfl|box_reg|rcnn|obj)(?:$|[_/. ])|loss_box|box_loss", re.IGNORECASE
+)
+_GROUP_REWARD = re.compile(r"(?:^|/)(?:reward_std|frac_reward_zero_std)$|^completions/")
+_REWARD = re.compile(
+    r"(?<![a-z])(?:reward|return|score)s?(?![a-z])|surrogate|value_function|value_loss|policy_loss|valueloss|policyloss",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A judged run: its curves, the verdict, and the findings."""
+
+    run: RunCurves
+    verdict: Verdict
+    findings: Sequence[Finding]
+
+    @property
+    def name(self) -> str | None:
+        """The name of the framework that wrote the log, as far as it is known."""
+        return self.run.log.settings.framework
+
+    @cached_property
+    def framework(self) -> Framework:
+        """That framework."""
+        return framework_of(self.name)
+
+    def kind(self, *kinds: str) -> bool:
+        """Whether the framework is of one of these kinds."""
+        return not self.framework.kinds.isdisjoint(kinds)
+
+    def sign(self, *names: str) -> bool:
+        """Whether a line of the log shows one of these signs."""
+        return not self.run.log.signs.isdisjoint(names)
+
+    def note(self, kind: str) -> bool:
+        """Whether a note of this kind was made while reading."""
+        return any(note.kind == kind for note in self.run.log.notes)
+
+    def said(self, pattern: str) -> bool:
+        """Whether the trainer's last words say so."""
+        words = " ".join(n.message for n in self.run.log.notes if n.kind in ("stopped-on-nan", "crashed"))
+        return re.search(pattern, words, re.IGNORECASE) is not None
+
+    def named(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a metric has such a name."""
+        return any(pattern.search(name) for name in metrics_of(self.run.log))
+
+    @cached_property
+    def fired(self) -> frozenset[str]:
+        """The ids of the rules that fired."""
+        return frozenset(finding.rule for finding in self.findings)
+
+    @cached_property
+    def alarmed(self) -> bool:
+        """Whether a rule warns of what is trained, not of what is logged."""
+        return any(f.severity is not Severity.INFO and not f.rule.startswith("GT5") for f in self.findings)
+
+    # What is trained
+
+    @cached_property
+    def ctc(self) -> bool:
+        """Whether a CTC loss is part of it."""
+        return self.sign("ctc") or self.named(_CTC)
+
+    @cached_property
+    def detection(self) -> bool:
+        """Whether boxes are regressed."""
+        return self.kind("detection") or self.named(_BOXES)
+
+    @cached_property
+    def group_rewards(self) -> bool:
+        """Whether a policy learns from the spread of the rewards of a group (GRPO)."""
+        return self.named(_GROUP_REWARD)
+
+    @cached_property
+    def rewarded(self) -> bool:
+        """Whether it is reinforcement learning."""
+        return self.kind("control") or self.group_rewards or self.named(_REWARD)
+
+    @cached_property
+    def float16(self) -> bool:
+        """Whether something in the log says that it trains in float16."""
+        return bool(self.run.log.settings.in_float16) or self.run.loss_scale is not None or self.sign("float16")
+
+    # What happened
+
+    @cached_property
+    def failed(self) -> bool:
+        """Whether norm or loss is NaN or inf to the end, or the trainer stopped for it."""
+        return self.run.nonfinite.collapsed or self.note("stopped-on-nan") or self.ends_nonfinite
+
+    @cached_property
+    def ends_nonfinite(self) -> bool:
+        """Whether every norm, or without one every loss, ends on NaN or inf, however few values there are."""
+        judged = self.run.norms or self.run.losses
+        return bool(judged) and all(len(one) and not one.finite[-1] for one in judged)
+
+    @cached_property
+    def seen(self) -> bool:
+        """Whether a norm or a loss has a value at all."""
+        return any(len(one) for one in (*self.run.norms, *self.run.losses))
+
+    @cached_property
+    def trained(self) -> bool:
+        """Whether it trained before it failed."""
+        return rows_before_failure(self.run) >= _TRAINED
+
+    @cached_property
+    def never_finite(self) -> bool:
+        """Whether no norm, or without one no loss, was ever finite."""
+        return rows_before_failure(self.run) == 0
+
+    @cached_property
+    def rose(self) -> bool:
+        """Whether norm or loss rose away before the end or the failure."""
+        if self.verdict in (Verdict.EXPLODING, Verdict.DIVERGING) or self.fired & {"GT303", "GT307"}:
+            return True
+        norms = any(rise_of(before_failure(self.run, norm)) > _NORM_ROSE for norm in self.run.norms)
+        return norms or any(rise_of(before_failure(self.run, loss)) > _LOSS_ROSE for loss in self.run.losses)
+
+    @cached_property
+    def warming_up(self) -> bool:
+        """Whether the learning rate was still climbing when it failed, or at the end."""
+        values = before_failure(self.run, self.run.lr)[-_CLIMB:]
+        return len(values) > 2 and values[-1] > values[0] > 0 and bool((np.diff(values) >= 0).all())
+
+    @cached_property
+    def zero_loss(self) -> bool:
+        """Whether the loss is logged as exactly 0 beside a norm that is not finite."""
+        loss = self.run.loss
+        if self.run.nonfinite.masked_share > 0:
+            return True
+        return bool(self.ends_nonfinite and self.run.norms and loss is not None and len(loss) and loss.values[-1] == 0)
+
+    @cached_property
+    def bad_terms(self) -> tuple[str, ...]:
+        """The terms of the loss that are not finite at a step at which another term is."""
+        return bad_terms(self.run.log)

@@ -1,0 +1,96 @@
+"""The one ordered list of next actions of a run: known causes first, then its situation, then what else was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gradtrend.detect.counsel.facts import Facts
+from gradtrend.detect.counsel.grounds import denied
+from gradtrend.detect.counsel.phrases import PHRASES
+from gradtrend.detect.counsel.situations import situation_of
+from gradtrend.detect.counsel.so_far import look_of
+from gradtrend.detect.curves.levels import median
+from gradtrend.detect.measures.failure import failed_at
+from gradtrend.detect.rules.template import fill, template_values
+from gradtrend.model.advice import LOGGING_IDS, Advice
+from gradtrend.model.finding import Finding, by_weight
+
+_MOST = 8
+_FIRST = 3  # of which at most one may depend on what happens next
+_KNOWN = "GT7"
+
+
+def next_actions(facts: Facts) -> tuple[Advice, ...]:
+    """What to do next, best first; the texts are those of the findings where one words the action."""
+    findings = _ranked(facts)
+    known = [action for finding in findings if finding.rule.startswith(_KNOWN) for action in finding.action_ids]
+    situation = situation_of(facts)
+    found = [action for finding in findings for action in finding.action_ids]
+    ids = _once([*known, *(situation.actions if situation else ()), *_logging_last(found)])
+    not_here = denied(facts, ids, frozenset(known))
+    advice = [_advice(action, facts, findings) for action in ids if action not in not_here and action is not None]
+    own = [Advice(None, text, (f.rule,)) for f in findings for i, text in zip(f.action_ids, f.actions, strict=True) if i is None]
+    return tuple(_one_condition([one for one in (*advice, *own) if one is not None])[:_MOST])
+
+
+def _ranked(facts: Facts) -> list[Finding]:
+    """The findings: known causes, those that gave the verdict, then by weight."""
+    verdict = facts.verdict.value
+    return sorted(
+        by_weight(facts.findings),
+        key=lambda f: (not f.rule.startswith(_KNOWN), f.name not in (verdict, f"{verdict}-layer")),
+    )
+
+
+def _logging_last(ids: Sequence[str | None]) -> list[str | None]:
+    """What to change comes before what to log."""
+    return sorted(ids, key=lambda action: action in LOGGING_IDS)
+
+
+def _once(ids: Sequence[str | None]) -> list[str | None]:
+    return list(dict.fromkeys(ids))
+
+
+def _advice(action: str, facts: Facts, findings: Sequence[Finding]) -> Advice | None:
+    worded = [(f.rule, text) for f in findings for i, text in zip(f.action_ids, f.actions, strict=True) if i == action]
+    text = worded[0][1] if worded else _phrase(action, facts)
+    if text is None:
+        return None
+    rules = tuple(dict.fromkeys(rule for rule, _ in worded))
+    return Advice(action, _with_option(action, text, facts), rules, text.startswith("If "))
+
+
+def _phrase(action: str, facts: Facts) -> str | None:
+    values = _values(facts)
+    return next((text for one in PHRASES.get(action, ()) if (text := fill(one, values)) is not None), None)
+
+
+def _values(facts: Facts) -> dict[str, object]:
+    run = facts.run
+    norm = run.norms[0] if run.norms else None
+    positive = [] if norm is None else norm.finite_values[norm.finite_values > 0]
+    values = template_values(run.curve(norm))
+    return values | {
+        "terms": ", ".join(facts.bad_terms[:3]) or None,
+        "so_far": look_of(facts).text,
+        "typical": median(positive) if len(positive) and not facts.failed else None,
+        "failed_at": failed_at(run),
+    }
+
+
+def _with_option(action: str, text: str, facts: Facts) -> str:
+    """The text with the option by which the run's framework takes the action, where the text does not have it."""
+    option = facts.framework.options.get(action)
+    if option is None or option.split("=")[0].split("(")[0] in text:
+        return text
+    return f"{text.rstrip('.')} ({facts.framework.title}: {option})."
+
+
+def _one_condition(advice: Sequence[Advice]) -> Iterator[Advice] | list[Advice]:
+    """The list with at most one conditional action among its first, the others after them."""
+    first: list[Advice] = []
+    later: list[Advice] = []
+    for one in advice:
+        full = len(first) == _FIRST or (one.conditional and any(before.conditional for before in first))
+        (later if full else first).append(one)
+    return [*first, *later]

@@ -1,0 +1,182 @@
+"""Measures of what known causes show: zeros, rewards without spread, what came before a failure, which term it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from gradtrend.detect.curves.levels import median
+from gradtrend.detect.curves.run import Curve, RunCurves
+from gradtrend.detect.curves.series import FloatArray, Series
+from gradtrend.detect.measures import spans
+from gradtrend.detect.measures.measure import Measure
+from gradtrend.model.runlog import RunLog
+from gradtrend.model.words import Role
+
+_NEAR = 5  # values that show the level before a failure
+_TERM = re.compile(r"(?:^|[/_. ])kl(?:$|[/_. ])|loss|^l[a-z]{3}$", re.IGNORECASE)
+_WHOLE = re.compile(
+    r"^(?:\w+/)?(?:total|train|training|sum|avg|tot|mean|running|all|batch|val|valid|eval|test)?[/_. ]?loss"
+    r"(?:[/_](?:avg\w*|total|mean|step|epoch|scale\w*))?$",
+    re.IGNORECASE,
+)
+
+
+def metrics_of(log: RunLog) -> Sequence[str]:
+    """The names of everything that a run logs."""
+    return tuple(log.reasons) or tuple(log.table["series"].cast(pl.String).unique(maintain_order=True))
+
+
+def values_named(log: RunLog, pattern: str) -> FloatArray:
+    """The values of the first metric with such a name, in the order logged; empty without one."""
+    name = next((name for name in metrics_of(log) if re.search(pattern, name)), None)
+    if name is None:
+        return np.zeros(0)
+    return log.table.filter(pl.col("series") == name)["value"].to_numpy()
+
+
+def bad_terms(log: RunLog) -> tuple[str, ...]:
+    """The terms of a loss that are not finite at a step at which another term, or a norm, is."""
+    names = [name for name in metrics_of(log) if _TERM.search(name) and not _WHOLE.search(name) and "norm" not in name]
+    if not names:
+        return ()
+    terms = log.table.filter(pl.col("series").is_in(names) & (pl.col("role") != Role.GRAD_NORM.value))
+    bad = terms.filter(~pl.col("value").is_finite())
+    if bad.is_empty():
+        return ()
+    good = terms.filter(pl.col("value").is_finite())["step"]
+    norms = log.table.filter((pl.col("role") == Role.GRAD_NORM.value) & pl.col("value").is_finite())["step"]
+    fine = pl.concat([good, norms]).unique()
+    alone = bad.filter(pl.col("step").is_in(fine.implode()))
+    return tuple(alone["series"].cast(pl.String).unique(maintain_order=True))
+
+
+def failed_at(run: RunCurves) -> int | None:
+    """The step from which norm or loss is not finite for good; else the first at which either is not."""
+    state = run.nonfinite
+    firsts = [step for step in (state.grad_first, state.loss_first) if step is not None]
+    return state.collapse_step if state.collapse_step is not None else min(firsts, default=None)
+
+
+def before_failure(run: RunCurves, series: Series | None) -> FloatArray:
+    """The finite values of a series before the failure; all of them where there is none."""
+    if series is None:
+        return np.zeros(0)
+    at, values = failed_at(run), series.finite_values
+    return values if at is None else values[series.steps[series.finite] < at]
+
+
+def rows_before_failure(run: RunCurves) -> int:
+    """How many healthy rows there are before the failure."""
+    return max((len(before_failure(run, s)) for s in (*run.norms, *run.losses)), default=0)
+
+
+def rise_of(values: FloatArray) -> float:
+    """How many times the last value lies above the median of those before it, of few above all; 1 without a level."""
+    if len(values) < 2 or values[-1] <= 0:
+        return 1.0
+    level = median(np.abs(values[:-2] if len(values) > _NEAR else values[:-1]))
+    return float(values[-1] / level) if level > 0 else 1.0
+
+
+def _zero_share(series: Sequence[Series]) -> float | None:
+    """Share of zeros in the series with the fewest."""
+    shares = [float((one.finite_values == 0).mean()) for one in series if len(one.finite_values)]
+    return min(shares, default=None)
+
+
+def _norms_zero(curve: Curve) -> float | None:
+    """Share of the finite gradient norms that are exactly 0; of several norms, of the one with the fewest zeros."""
+    return _zero_share(curve.run.norms)
+
+
+def _losses_zero(curve: Curve) -> float | None:
+    """Share of the losses that are exactly 0."""
+    loss = curve.run.loss
+    return None if loss is None else _zero_share([loss])
+
+
+def _rates_zero(curve: Curve) -> float | None:
+    """Share of the logged learning rates that are exactly 0."""
+    return None if curve.run.lr is None else _zero_share([curve.run.lr])
+
+
+def _loss_change(curve: Curve) -> float | None:
+    """How far the last third of the loss lies from its first third, as a share of the first."""
+    values = np.zeros(0) if curve.run.loss is None else curve.run.loss.finite_values
+    third = max(1, len(values) // 3)
+    first = abs(median(values[:third])) if len(values) > 1 else 0.0
+    return abs(median(values[-third:]) - median(values[:third])) / first if first > 0 else None
+
+
+def _reward_spread(curve: Curve) -> float | None:
+    """The median spread of the rewards within a group."""
+    values = values_named(curve.run.log, r"(?:^|/)reward_std$")
+    return median(values[np.isfinite(values)]) if np.isfinite(values).any() else None
+
+
+def _groups_without_spread(curve: Curve) -> float | None:
+    """The median share of the groups whose rewards are all the same."""
+    values = values_named(curve.run.log, r"frac_reward_zero_std$")
+    return median(values[np.isfinite(values)]) if np.isfinite(values).any() else None
+
+
+def _failure_rows(curve: Curve) -> float | None:
+    """How many healthy rows there are before norm or loss fails; None where neither does."""
+    return None if failed_at(curve.run) is None else float(rows_before_failure(curve.run))
+
+
+def _failure_rise(curve: Curve) -> float | None:
+    """How many times norm or loss, whichever more, lies above its level just before it fails, or at the end."""
+    run = curve.run
+    return max((rise_of(before_failure(run, one)) for one in (*run.norms, *run.losses)), default=None)
+
+
+def _nonfinite_norms(curve: Curve) -> float | None:
+    """Share of the gradient norms that are not finite, of the norm with the most."""
+    return max((float((~norm.finite).mean()) for norm in curve.run.norms if len(norm)), default=None)
+
+
+def _nonfinite_losses(curve: Curve) -> float | None:
+    """Share of the losses that are not finite."""
+    loss = curve.run.loss
+    return None if loss is None or not len(loss) else float((~loss.finite).mean())
+
+
+def _last_loss_zero(curve: Curve) -> float | None:
+    """1 where the last logged loss is exactly 0, else 0."""
+    raw = [] if curve.run.loss is None else values_named(curve.run.log, f"^{re.escape(curve.run.loss.metric)}$")
+    return float(raw[-1] == 0) if len(raw) else None
+
+
+def _first_loss(curve: Curve) -> float | None:
+    """The first finite loss."""
+    values = np.zeros(0) if curve.run.loss is None else curve.run.loss.finite_values
+    return float(values[0]) if len(values) else None
+
+
+def _bad_terms(curve: Curve) -> float | None:
+    """How many terms of the loss are not finite at a step at which another is."""
+    return float(len(bad_terms(curve.run.log)))
+
+
+MEASURES: Mapping[str, Measure] = {
+    "norms_zero": Measure(_norms_zero, "share", "gradient norms that are exactly 0", spans.whole),
+    "losses_zero": Measure(_losses_zero, "share", "losses that are exactly 0", spans.whole, "no loss"),
+    "rates_zero": Measure(_rates_zero, "share", "learning rates that are exactly 0", spans.whole, "no learning rate"),
+    "loss_change": Measure(_loss_change, "share", "change of the loss from first to last third", spans.whole, "no loss"),
+    "reward_spread": Measure(_reward_spread, "", "spread of the rewards of a group", spans.whole, "no reward_std"),
+    "groups_without_spread": Measure(
+        _groups_without_spread, "share", "groups whose rewards are all the same", spans.whole, "no frac_reward_zero_std"
+    ),
+    "failure_rows": Measure(_failure_rows, "rows", "healthy rows before the failure", spans.whole, "nothing fails"),
+    "failure_rise": Measure(_failure_rise, "x", "norm or loss over its level just before", spans.whole, "no norm or loss"),
+    "nonfinite_norms": Measure(_nonfinite_norms, "share", "norms that are not finite", spans.nonfinite, "no norm"),
+    "nonfinite_losses": Measure(_nonfinite_losses, "share", "losses that are not finite", spans.nonfinite, "no loss"),
+    "last_loss_zero": Measure(_last_loss_zero, "", "1 where the last loss is exactly 0", spans.whole, "no loss"),
+    "first_loss": Measure(_first_loss, "", "the first loss", spans.whole, "no loss"),
+    "bad_terms": Measure(_bad_terms, "terms", "terms of the loss that are not finite beside others", spans.nonfinite, ""),
+}
