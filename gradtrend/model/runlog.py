@@ -79,7 +79,7 @@ class Settings:
 SIGNS = frozenset(
     {
         "float16", "bfloat16", "updates-skipped", "norm-not-finite", "scale-at-minimum", "blames-the-rate",
-        "attention-warning", "deepspeed", "ctc", "checkpointing", "invalid-loss",
+        "attention-warning", "deepspeed", "ctc", "checkpointing", "stops-on-nonfinite", "rows-of-nan",
     }
 )  # fmt: skip
 

@@ -11,7 +11,14 @@ import numpy as np
 
 from gradtrend.detect.curves.run import RunCurves
 from gradtrend.detect.frameworks import Framework, framework_of
-from gradtrend.detect.measures.failure import bad_terms, before_failure, metrics_of, rise_of, rows_before_failure
+from gradtrend.detect.measures.failure import (
+    bad_terms,
+    before_failure,
+    fails_for_good,
+    metrics_of,
+    rise_of,
+    rows_before_failure,
+)
 from gradtrend.model.finding import Finding
 from gradtrend.model.words import Severity, Verdict
 
@@ -113,13 +120,7 @@ class Facts:
     @cached_property
     def failed(self) -> bool:
         """Whether norm or loss is NaN or inf to the end, or the trainer stopped for it."""
-        return self.run.nonfinite.collapsed or self.note("stopped-on-nan") or self.ends_nonfinite
-
-    @cached_property
-    def ends_nonfinite(self) -> bool:
-        """Whether every norm, or without one every loss, ends on NaN or inf, however few values there are."""
-        judged = self.run.norms or self.run.losses
-        return bool(judged) and all(len(one) and not one.finite[-1] for one in judged)
+        return fails_for_good(self.run) or self.sign("stops-on-nonfinite") or (not self.seen and self.sign("rows-of-nan"))
 
     @cached_property
     def seen(self) -> bool:
@@ -156,7 +157,7 @@ class Facts:
         loss = self.run.loss
         if self.run.nonfinite.masked_share > 0:
             return True
-        return bool(self.ends_nonfinite and self.run.norms and loss is not None and len(loss) and loss.values[-1] == 0)
+        return bool(fails_for_good(self.run) and self.run.norms and loss is not None and len(loss) and loss.values[-1] == 0)
 
     @cached_property
     def bad_terms(self) -> tuple[str, ...]:

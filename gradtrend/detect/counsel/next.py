@@ -14,6 +14,7 @@ from gradtrend.detect.measures.failure import failed_at
 from gradtrend.detect.rules.template import fill, template_values
 from gradtrend.model.advice import LOGGING_IDS, Advice
 from gradtrend.model.finding import Finding, by_weight
+from gradtrend.model.words import Severity
 
 _MOST = 8
 _FIRST = 3  # of which at most one may depend on what happens next
@@ -25,8 +26,11 @@ def next_actions(facts: Facts) -> tuple[Advice, ...]:
     findings = _ranked(facts)
     known = [action for finding in findings if finding.rule.startswith(_KNOWN) for action in finding.action_ids]
     situation = situation_of(facts)
-    found = [action for finding in findings for action in finding.action_ids]
+    serious = [f for f in findings if f.severity is not Severity.INFO]
+    found = [action for finding in serious for action in finding.action_ids]
     ids = _once([*known, *(situation.actions if situation else ()), *_logging_last(found)])
+    if not ids:  # mere notes are worth an action where there is nothing else to do
+        ids = _once([action for finding in findings for action in finding.action_ids])
     not_here = denied(facts, ids, frozenset(known))
     advice = [_advice(action, facts, findings) for action in ids if action not in not_here and action is not None]
     own = [Advice(None, text, (f.rule,)) for f in findings for i, text in zip(f.action_ids, f.actions, strict=True) if i is None]
@@ -71,7 +75,6 @@ def _values(facts: Facts) -> dict[str, object]:
     positive = [] if norm is None else norm.finite_values[norm.finite_values > 0]
     values = template_values(run.curve(norm))
     return values | {
-        "terms": ", ".join(facts.bad_terms[:3]) or None,
         "so_far": look_of(facts).text,
         "typical": median(positive) if len(positive) and not facts.failed else None,
         "failed_at": failed_at(run),

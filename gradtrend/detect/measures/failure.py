@@ -16,6 +16,8 @@ from gradtrend.detect.measures.measure import Measure
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
 
+_REWARD = re.compile(r"(?<![a-z])rewards?(?![a-z])", re.IGNORECASE)
+_SCALE_POINTS = 20  # fewer may be the halvings of the first steps alone, of a log that begins with them
 _NEAR = 5  # values that show the level before a failure
 _TERM = re.compile(r"(?:^|[/_. ])kl(?:$|[/_. ])|loss|^l[a-z]{3}$", re.IGNORECASE)
 _WHOLE = re.compile(
@@ -158,6 +160,55 @@ def _first_loss(curve: Curve) -> float | None:
     return float(values[0]) if len(values) else None
 
 
+def fails_for_good(run: RunCurves) -> bool:
+    """Whether norm or loss is not finite to the end, however few values there are, or the trainer stopped for it."""
+    if run.nonfinite.collapsed or any(note.kind == "stopped-on-nan" for note in run.log.notes):
+        return True
+    judged = run.norms or run.losses
+    return bool(judged) and all(len(one) and not one.finite[-1] for one in judged)
+
+
+def _fails_for_good(curve: Curve) -> float | None:
+    """1 where norm or loss is not finite to the end, or the trainer stopped for it, else 0."""
+    return float(fails_for_good(curve.run))
+
+
+def _finite_losses(curve: Curve) -> float | None:
+    """How many finite losses there are that are not exactly 0."""
+    raw = [] if curve.run.loss is None else values_named(curve.run.log, f"^{re.escape(curve.run.loss.metric)}$")
+    return float(sum(np.isfinite(value) and value != 0 for value in raw))
+
+
+def _nonfinite_seen(curve: Curve) -> float | None:
+    """How many norms and losses are not finite."""
+    state = curve.run.nonfinite
+    return float(state.grad_count + state.loss_count + bool(bad_terms(curve.run.log)))
+
+
+def _updates_said_skipped(curve: Curve) -> float | None:
+    """1 where lines of the log say that the norm is not finite and its update skipped, else 0."""
+    return float("norm-not-finite" in curve.run.log.signs)
+
+
+def _reward_rows(curve: Curve) -> float | None:
+    """How many metrics are of rewards."""
+    return float(sum(bool(_REWARD.search(name)) for name in metrics_of(curve.run.log)))
+
+
+def _norm_rows(curve: Curve) -> float | None:
+    """How many finite norms there are, zeros among them."""
+    return float(max((len(norm.finite_values) for norm in curve.run.norms), default=0))
+
+
+def _loss_scale_falls_until(curve: Curve) -> float | None:
+    """The share of the log's points after which the loss scale was halved no more; None without a loss scale."""
+    scale = curve.run.loss_scale
+    if scale is None or len(scale.finite_values) < _SCALE_POINTS:
+        return None
+    fell = np.flatnonzero(np.diff(scale.finite_values) < 0)
+    return float((fell[-1] + 1) / len(scale.finite_values)) if len(fell) else 0.0
+
+
 def _bad_terms(curve: Curve) -> float | None:
     """How many terms of the loss are not finite at a step at which another is."""
     return float(len(bad_terms(curve.run.log)))
@@ -177,6 +228,17 @@ MEASURES: Mapping[str, Measure] = {
     "nonfinite_norms": Measure(_nonfinite_norms, "share", "norms that are not finite", spans.nonfinite, "no norm"),
     "nonfinite_losses": Measure(_nonfinite_losses, "share", "losses that are not finite", spans.nonfinite, "no loss"),
     "last_loss_zero": Measure(_last_loss_zero, "", "1 where the last loss is exactly 0", spans.whole, "no loss"),
+    "fails_for_good": Measure(_fails_for_good, "", "1 where norm or loss fails for good", spans.collapse, ""),
+    "finite_losses": Measure(_finite_losses, "points", "losses that are finite and not 0", spans.whole, ""),
+    "nonfinite_seen": Measure(_nonfinite_seen, "points", "norms and losses that are not finite", spans.nonfinite, ""),
+    "updates_said_skipped": Measure(
+        _updates_said_skipped, "", "1 where lines say that updates are skipped for their norm", spans.whole, ""
+    ),
+    "reward_rows": Measure(_reward_rows, "series", "metrics of rewards", spans.whole, ""),
+    "norm_rows": Measure(_norm_rows, "points", "finite norms, zeros among them", spans.whole, ""),
+    "loss_scale_falls_until": Measure(
+        _loss_scale_falls_until, "share", "where in the log the loss scale was last halved", spans.whole, "no loss scale"
+    ),
     "first_loss": Measure(_first_loss, "", "the first loss", spans.whole, "no loss"),
     "bad_terms": Measure(_bad_terms, "terms", "terms of the loss that are not finite beside others", spans.nonfinite, ""),
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.warmup import SWITCH_FACTOR
+from gradtrend.detect.measures.failure import bad_terms
 
 # A log that begins later than this is an excerpt, and its first step says nothing of the run's.
 _FIRST_STEPS = 10
@@ -135,6 +136,7 @@ _OTHERS: Mapping[str, Callable[[Curve], bool | None]] = {
     "clipping_unknown": lambda curve: _clipping_on(curve) is None,
     "precision_unknown": lambda curve: _low_precision(curve) is None,
     "small_batch": _small_batch,
+    "nearest_neighbour": lambda curve: any("koleo" in name.lower() for name in bad_terms(curve.run.log)),
     "no_capture": lambda curve: not _has_capture(curve),
     "no_overflow_report": lambda curve: not _has_overflow_report(curve) and not _has_capture(curve),
     "no_lr": lambda curve: curve.run.lr is None,

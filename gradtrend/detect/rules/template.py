@@ -10,16 +10,18 @@ import numpy as np
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import Series
+from gradtrend.detect.measures.failure import bad_terms
 from gradtrend.detect.rules.circumstances import lr_at, moment_of
 from gradtrend.model.runlog import Note
 
+_MOST_TERMS = 3
 TEMPLATE_NAMES = frozenset(
     {
         "metric", "layer", "points", "first", "last", "onset", "baseline", "end", "peak", "decades", "run", "note",
         "details", "lr", "lr_peak", "lr_last", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
         "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
-        "risen_to", "loss_flat", "loss_first", "loss_best", "loss_end",
+        "risen_to", "terms", "loss_flat", "loss_first", "loss_best", "loss_end",
     }
 )  # fmt: skip
 
@@ -54,6 +56,7 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
     captures = [c for c in run.log.captures if c.step is not None]
     report = next((r for r in run.log.overflow_reports if r.detected), None)
     values: dict[str, object] = dict.fromkeys(TEMPLATE_NAMES)
+    values["terms"] = ", ".join(bad_terms(run.log)[:_MOST_TERMS]) or None
     values |= {
         "run": run.log.run,
         "metric": series.metric if series is not None else None,

@@ -35,7 +35,13 @@ _SIGNS: Mapping[str, re.Pattern[bytes]] = {
     "deepspeed": re.compile(rb"deepspeed|\bzero[_-]?(?:stage|[123])\b|overlap_comm|\bstage3\.py|stage_1_and_2\.py"),
     "ctc": re.compile(rb"(?<![a-z])ctc(?![a-z])"),
     "checkpointing": re.compile(rb"gradient[_ ]checkpointing" + _NOT_OFF + rb"|use_reentrant"),
-    "invalid-loss": re.compile(rb"invalid loss, terminating"),
+    "stops-on-nonfinite": re.compile(
+        rb"invalid loss, terminating|loss became (?:infinite|nan)|loss(?:tensor)? is (?:inf|nan)|nan loss|loss (?:has )?exploded"
+        rb"|(?:gradient|grad norm|norm of the gradient)[^\n]{0,40} is -?(?:nan|inf)[^\n]{0,20}(?:stop|abort|exit)|nanlossduringtraining"
+        rb"|model diverged with loss = nan|checknumerics|magnitude of (?:the )?gradient is -?(?:nan|inf)"
+        rb"|nan or inf found in (?:the )?loss|tensor had nan values|loss is not finite|non-?finite loss"
+    ),
+    "rows-of-nan": re.compile(rb"(?:loss|cost|ppl|xent|norm|param\|)\w*[\]\s:='\"|]{1,6}-?(?:nan|inf)\b|\|\s+-?nan\s*\||\bnan +nan\b"),
 }  # fmt: skip
 # `total_loss: 6.65 (inf)`: the value of now, and of the run so far an average that is not finite.
 _AVERAGE = re.compile(r"([\w/.]*loss[\w/.]*)[:=]? +-?\d[\d.e+-]* +\((inf|nan)\)", re.IGNORECASE)
