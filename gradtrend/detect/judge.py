@@ -15,6 +15,7 @@ from gradtrend.detect.rules.template import fill, template_values
 from gradtrend.detect.summaries import summaries
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
 from gradtrend.model.finding import Evidence, Finding, by_weight
+from gradtrend.model.numbers import times
 from gradtrend.model.report import Checks, NonFinite, RunReport, SkippedRule
 from gradtrend.model.rule import REPLAY_NOTE, Rule, Scope
 from gradtrend.model.runlog import Note, RunLog
@@ -83,7 +84,7 @@ def _without_silenced(checks: list[Check]) -> list[Check]:
 def _finding_of(check: Check) -> Finding:
     """The finding of a rule that fired."""
     rule, curve = check.rule, check.curve
-    values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence}
+    values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence} | {"times": _times(check.evidence)}
     first, last = check.steps
     actions = actions_for(rule.actions, curve, values)
     return Finding(
@@ -107,6 +108,12 @@ def _shown(evidence: Evidence) -> object:
     if MEASURES[evidence.measure].unit == "share" and evidence.observed is not None:
         return f"{evidence.observed:.0%}" if evidence.observed >= 0.01 else f"{evidence.observed:.2%}"
     return evidence.observed
+
+
+def _times(evidence: Sequence[Evidence]) -> str | None:
+    """The first of the observations that is a ratio in decades, as a person writes it: x300, x6e17."""
+    decades = (one.observed for one in evidence if MEASURES[one.measure].unit == "decades" and one.observed is not None)
+    return next((times(one) for one in decades), None)
 
 
 def _note_findings(rule: Rule, run: RunCurves) -> list[Finding]:

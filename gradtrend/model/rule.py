@@ -78,8 +78,8 @@ EVIDENCE = frozenset(
 class Action:
     """A next step for the user.
 
-    `id` is one of `ACTION_IDS`; None in files of users that are older than those. `when` names a circumstance of the run: the action is dropped where it does not hold, and comes first where it is
-    one of `EVIDENCE`.
+    `id` is one of `ACTION_IDS`; None in files of users that are older than those. `when` names a circumstance of the
+    run: the action is dropped where it does not hold, and comes first where it is one of `EVIDENCE`.
     `text_for` holds the wording for a framework (`lightly-train` ...) in place of `text`. Both are templates over the
     run's values.
     """
@@ -134,8 +134,8 @@ class Rule:
     `role` and `scope`, or `note` (an observation made while reading) or `replay` say what it is applied to. It fires
     where all conditions of `when`, and all of one alternative if there are any, hold. `unless` lists ids that silence
     it. A `trend`, `cause` or `verdict` is what it says of the series, the collapse or the run; a rule that
-    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see. A known cause (GT7xx) has the public
-    `threads` that it comes from, and `shows` where it can be.
+    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see. A known cause (GT7xx) has
+    the public `threads` that it comes from, and `shows` where it can be.
     """
 
     id: str

@@ -27,6 +27,7 @@ _LOSS_ROSE = 1.5
 _NORM_ROSE = 10.0
 # Rows that a run has behind it before a failure: with fewer it never trained.
 _TRAINED = 5
+_CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
 _CTC = re.compile(r"(?<![a-z])ctc(?![a-z])", re.IGNORECASE)
 _BOXES = re.compile(
@@ -120,7 +121,9 @@ class Facts:
     @cached_property
     def failed(self) -> bool:
         """Whether norm or loss is NaN or inf to the end, or the trainer stopped for it."""
-        return fails_for_good(self.run) or self.sign("stops-on-nonfinite") or (not self.seen and self.sign("rows-of-nan"))
+        return (
+            fails_for_good(self.run) or self.sign("stops-on-nonfinite") or (not self.seen and self.sign("rows-of-nan"))
+        )
 
     @cached_property
     def seen(self) -> bool:
@@ -146,10 +149,28 @@ class Facts:
         return norms or any(rise_of(before_failure(self.run, loss)) > _LOSS_ROSE for loss in self.run.losses)
 
     @cached_property
+    def lr_climbing(self) -> float | None:
+        """The learning rate, where it was still climbing when it failed or rose, or at the end."""
+        values = before_failure(self.run, self.run.lr)
+        onset = min(
+            (f.first_step for f in self.findings if f.rule == "GT101" and f.first_step is not None), default=None
+        )
+        if self.run.lr is not None and onset is not None:
+            values = self.run.lr.finite_values[self.run.lr.steps[self.run.lr.finite] <= max(onset, self._third_step)]
+        values = values[-_CLIMB:]
+        climbs = len(values) > 2 and values[-1] > values[0] > 0 and bool((np.diff(values) >= 0).all())
+        return float(values[-1]) if climbs else None
+
+    @property
+    def _third_step(self) -> int:
+        """The step of the third learning rate: fewer do not climb."""
+        lr = self.run.lr
+        return 0 if lr is None or len(lr) < _CLIMBS else int(lr.steps[_CLIMBS - 1])
+
+    @property
     def warming_up(self) -> bool:
-        """Whether the learning rate was still climbing when it failed, or at the end."""
-        values = before_failure(self.run, self.run.lr)[-_CLIMB:]
-        return len(values) > 2 and values[-1] > values[0] > 0 and bool((np.diff(values) >= 0).all())
+        """Whether it was."""
+        return self.lr_climbing is not None
 
     @cached_property
     def zero_loss(self) -> bool:
@@ -157,7 +178,9 @@ class Facts:
         loss = self.run.loss
         if self.run.nonfinite.masked_share > 0:
             return True
-        return bool(fails_for_good(self.run) and self.run.norms and loss is not None and len(loss) and loss.values[-1] == 0)
+        return bool(
+            fails_for_good(self.run) and self.run.norms and loss is not None and len(loss) and loss.values[-1] == 0
+        )
 
     @cached_property
     def bad_terms(self) -> tuple[str, ...]:

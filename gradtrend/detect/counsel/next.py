@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gradtrend.detect.counsel.facts import Facts
 from gradtrend.detect.counsel.grounds import denied
@@ -10,6 +10,7 @@ from gradtrend.detect.counsel.phrases import PHRASES
 from gradtrend.detect.counsel.situations import situation_of
 from gradtrend.detect.counsel.so_far import look_of
 from gradtrend.detect.curves.levels import median
+from gradtrend.detect.curves.series import Series
 from gradtrend.detect.measures.failure import failed_at
 from gradtrend.detect.rules.template import fill, template_values
 from gradtrend.model.advice import LOGGING_IDS, Advice
@@ -33,7 +34,12 @@ def next_actions(facts: Facts) -> tuple[Advice, ...]:
         ids = _once([action for finding in findings for action in finding.action_ids])
     not_here = denied(facts, ids, frozenset(known))
     advice = [_advice(action, facts, findings) for action in ids if action not in not_here and action is not None]
-    own = [Advice(None, text, (f.rule,)) for f in findings for i, text in zip(f.action_ids, f.actions, strict=True) if i is None]
+    own = [
+        Advice(None, text, (f.rule,))
+        for f in findings
+        for i, text in zip(f.action_ids, f.actions, strict=True)
+        if i is None
+    ]
     return tuple(_one_condition([one for one in (*advice, *own) if one is not None])[:_MOST])
 
 
@@ -72,13 +78,20 @@ def _phrase(action: str, facts: Facts) -> str | None:
 def _values(facts: Facts) -> dict[str, object]:
     run = facts.run
     norm = run.norms[0] if run.norms else None
-    positive = [] if norm is None else norm.finite_values[norm.finite_values > 0]
+    level = None if norm is None or facts.failed else usual_level(norm)
     values = template_values(run.curve(norm))
     return values | {
         "so_far": look_of(facts).text,
-        "typical": median(positive) if len(positive) and not facts.failed else None,
+        "typical": level,
         "failed_at": failed_at(run),
+        "lr_climbing": facts.lr_climbing,
     }
+
+
+def usual_level(norm: Series) -> float | None:
+    """The median of the positive values of a norm."""
+    positive = norm.finite_values[norm.finite_values > 0]
+    return median(positive) if len(positive) else None
 
 
 def _with_option(action: str, text: str, facts: Facts) -> str:
@@ -89,7 +102,7 @@ def _with_option(action: str, text: str, facts: Facts) -> str:
     return f"{text.rstrip('.')} ({facts.framework.title}: {option})."
 
 
-def _one_condition(advice: Sequence[Advice]) -> Iterator[Advice] | list[Advice]:
+def _one_condition(advice: Sequence[Advice]) -> list[Advice]:
     """The list with at most one conditional action among its first, the others after them."""
     first: list[Advice] = []
     later: list[Advice] = []

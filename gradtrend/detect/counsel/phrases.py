@@ -15,7 +15,7 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     ),
     "raise-lr": ("Raise the learning rate: it was {lr_peak} at most.", "Raise the learning rate."),
     "warm-up-longer": (
-        "Warm up longer: the learning rate was still climbing ({lr_last}).",
+        "Warm up longer: the learning rate was still climbing ({lr_climbing}).",
         "Warm up, or warm up longer: the first steps at the full rate are the largest.",
     ),
     "smooth-lr-switch": ("Ramp the learning rate up where it jumps.",),
@@ -24,10 +24,12 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
         "Clip the gradient norm, if the run does not yet: 1.0 is usual.",
     ),
     "clip-lower": ("Clip lower than {clip}.", "Clip lower."),
-    "raise-batch": ("Raise the batch, by gradient accumulation where memory is short: one sample then counts for less.",),
+    "raise-batch": (
+        "Raise the batch, by gradient accumulation where memory is short: one sample then counts for less.",
+    ),
     "stabler-precision": (
-        "Train in bfloat16 or float32 instead of {precision}; a short run in float32 tells whether precision is the cause.",
-        "Train in bfloat16, or turn mixed precision off: a short run in float32 tells whether precision is the cause.",
+        "Train in bfloat16 or float32 instead of {precision}; a short run in float32 tells whether that is the cause.",
+        "Train in bfloat16, or turn mixed precision off: a short run in float32 tells whether that is the cause.",
     ),
     "check-loss-scale": ("Look at the loss scale: it should come to rest after the first steps.",),
     "check-data": (
@@ -44,7 +46,7 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     ),
     "check-loss-term": (
         "Look at {terms}: a log or root of 0, a division by 0, or an exp of a large number makes it non-finite.",
-        "Look at the loss for a log or root of 0, a division by 0, or an exp of a large number; add an epsilon or a clamp.",
+        "Look in the loss for a log or root of 0, a division by 0, an exp of a large number; add an epsilon or a clamp.",
     ),
     "check-reward": ("Check the reward: that it is finite, and that it differs between the answers to one prompt.",),
     "check-init": ("Check the initialisation: too large or too small weights show in the first steps.",),
@@ -61,14 +63,18 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     "re-run-to-reproduce": (
         "Run on from the last checkpoint: if it fails at the same place again, it is the data, if not, the state.",
     ),
-    "locate-module": ("Find the first module with a non-finite value: forward hooks, or torch.autograd.detect_anomaly.",),
+    "locate-module": (
+        "Find the first module with a non-finite value: forward hooks, or torch.autograd.detect_anomaly.",
+    ),
     "capture-and-replay": ("Capture the failing step and replay it with `gradtrend replay`.",),
     "check-attention": (
-        "Try another attention backend (eager in place of SDPA or flash), and look for rows that are masked as a whole.",
+        "Try another attention backend (eager in place of SDPA or flash); look for rows that are masked as a whole.",
     ),
-    "check-accumulation": ("Check that the loss is divided by the accumulation steps, or by the tokens of all of them, once.",),
+    "check-accumulation": (
+        "Check that the loss is divided once by the accumulation steps, or by the tokens of all of them.",
+    ),
     "check-resume": ("Check that optimizer, scheduler, scaler and data order were restored with the weights.",),
     "check-skip-limit": ("Look at the trainer's own limit for skipped steps.",),
     "shrink-adapter": ("Try a smaller adapter: a lower rank or alpha.",),
     "read-traceback": ("Read the traceback.",),
-}  # fmt: skip
+}

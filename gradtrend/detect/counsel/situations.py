@@ -1,9 +1,10 @@
 """Which actions were most often the fix in which situation, the cheapest test first.
 
-The orders rest on what the maintainers found in some 150 public threads about failed runs, over 60 code bases: there
-lowering the learning rate was among the answers in 64, clipping in 36, "this is normal" in 36, a term of the loss in 25,
-the labels in 24, warm-up in 18, an upgrade in 10, the distributed set-up in 9, the gradient's graph and the reward in 8.
-The first situation that holds gives the order; known causes (GT7xx) come before it, what else the findings advise after.
+The orders rest on what the maintainers found in some 150 public threads about training runs, over 60 code bases: there
+lowering the learning rate was among the answers in 64, clipping in 36, "this is normal" in 36, a term of the loss in
+25, the labels in 24, warm-up in 18, an upgrade in 10, the distributed set-up in 9, the gradient's graph and the reward
+in 8 each. The first situation that holds gives the order; known causes (GT7xx) come before it, what else the findings
+advise after.
 """
 
 from __future__ import annotations
@@ -96,16 +97,19 @@ SITUATIONS: tuple[Situation, ...] = (
     ),
     Situation(
         "every norm of a speech model fails",
-        lambda facts: (facts.failed or "GT205" in facts.fired or facts.sign("norm-not-finite"))
-        and facts.kind("speech")
-        and not facts.rose,
+        lambda facts: (
+            (facts.failed or "GT205" in facts.fired or facts.sign("norm-not-finite"))
+            and facts.kind("speech")
+            and not facts.rose
+        ),
         ("check-data", "check-labels", "check-loss-term"),
         "Targets longer than the input, silent or empty utterances: seven of nine threads.",
     ),
     Situation(
         "fine-tuning fails out of nothing",
-        lambda facts: facts.failed and facts.kind("transformer", "pretraining") and facts.zero_loss
-        and facts.never_finite,
+        lambda facts: (
+            facts.failed and facts.kind("transformer", "pretraining") and facts.zero_loss and facts.never_finite
+        ),
         ("stabler-precision", "check-attention", "check-labels"),
         "No finite norm from the first row on: precision, the attention's backward pass, or labels all masked.",
     ),

@@ -148,9 +148,15 @@ def _nonfinite_losses(curve: Curve) -> float | None:
     return None if loss is None or not len(loss) else float((~loss.finite).mean())
 
 
+def _raw_loss(curve: Curve) -> FloatArray:
+    """The loss as it was logged: of the one that is judged the zeros beside NaN norms are no values."""
+    loss = curve.run.loss
+    return np.zeros(0) if loss is None else values_named(curve.run.log, f"^{re.escape(loss.metric)}$")
+
+
 def _last_loss_zero(curve: Curve) -> float | None:
     """1 where the last logged loss is exactly 0, else 0."""
-    raw = [] if curve.run.loss is None else values_named(curve.run.log, f"^{re.escape(curve.run.loss.metric)}$")
+    raw = _raw_loss(curve)
     return float(raw[-1] == 0) if len(raw) else None
 
 
@@ -175,8 +181,8 @@ def _fails_for_good(curve: Curve) -> float | None:
 
 def _finite_losses(curve: Curve) -> float | None:
     """How many finite losses there are that are not exactly 0."""
-    raw = [] if curve.run.loss is None else values_named(curve.run.log, f"^{re.escape(curve.run.loss.metric)}$")
-    return float(sum(np.isfinite(value) and value != 0 for value in raw))
+    raw = _raw_loss(curve)
+    return float(np.count_nonzero(np.isfinite(raw) & (raw != 0)))
 
 
 def _nonfinite_seen(curve: Curve) -> float | None:
@@ -218,13 +224,17 @@ MEASURES: Mapping[str, Measure] = {
     "norms_zero": Measure(_norms_zero, "share", "gradient norms that are exactly 0", spans.whole),
     "losses_zero": Measure(_losses_zero, "share", "losses that are exactly 0", spans.whole, "no loss"),
     "rates_zero": Measure(_rates_zero, "share", "learning rates that are exactly 0", spans.whole, "no learning rate"),
-    "loss_change": Measure(_loss_change, "share", "change of the loss from first to last third", spans.whole, "no loss"),
+    "loss_change": Measure(
+        _loss_change, "share", "change of the loss from first to last third", spans.whole, "no loss"
+    ),
     "reward_spread": Measure(_reward_spread, "", "spread of the rewards of a group", spans.whole, "no reward_std"),
     "groups_without_spread": Measure(
         _groups_without_spread, "share", "groups whose rewards are all the same", spans.whole, "no frac_reward_zero_std"
     ),
     "failure_rows": Measure(_failure_rows, "rows", "healthy rows before the failure", spans.whole, "nothing fails"),
-    "failure_rise": Measure(_failure_rise, "x", "norm or loss over its level just before", spans.whole, "no norm or loss"),
+    "failure_rise": Measure(
+        _failure_rise, "x", "norm or loss over its level just before", spans.whole, "no norm or loss"
+    ),
     "nonfinite_norms": Measure(_nonfinite_norms, "share", "norms that are not finite", spans.nonfinite, "no norm"),
     "nonfinite_losses": Measure(_nonfinite_losses, "share", "losses that are not finite", spans.nonfinite, "no loss"),
     "last_loss_zero": Measure(_last_loss_zero, "", "1 where the last loss is exactly 0", spans.whole, "no loss"),
@@ -237,8 +247,14 @@ MEASURES: Mapping[str, Measure] = {
     "reward_rows": Measure(_reward_rows, "series", "metrics of rewards", spans.whole, ""),
     "norm_rows": Measure(_norm_rows, "points", "finite norms, zeros among them", spans.whole, ""),
     "loss_scale_falls_until": Measure(
-        _loss_scale_falls_until, "share", "where in the log the loss scale was last halved", spans.whole, "no loss scale"
+        _loss_scale_falls_until,
+        "share",
+        "where in the log the loss scale was last halved",
+        spans.whole,
+        "no loss scale",
     ),
     "first_loss": Measure(_first_loss, "", "the first loss", spans.whole, "no loss"),
-    "bad_terms": Measure(_bad_terms, "terms", "terms of the loss that are not finite beside others", spans.nonfinite, ""),
+    "bad_terms": Measure(
+        _bad_terms, "terms", "terms of the loss that are not finite beside others", spans.nonfinite, ""
+    ),
 }

@@ -9,7 +9,6 @@ from gradtrend.detect.rules.circumstances import CIRCUMSTANCES, EVIDENCE
 from gradtrend.detect.rules.template import fill
 from gradtrend.model.rule import Action
 
-
 _IN_ONE_WAY = frozenset({"lower-lr", "raise-lr", "warm-up-longer", "clip-gradients", "clip-lower", "resume-earlier"})
 
 
@@ -18,8 +17,8 @@ def actions_for(
 ) -> tuple[tuple[str | None, str], ...]:
     """The actions as id and text, those that rest on evidence of this run first, otherwise in the order of the rule.
 
-    An action whose circumstance is not known to hold is dropped, and so is one that speaks of a value not known. Of what
-    can be done in one way only (one learning rate, one place to resume from) the first is kept.
+    An action whose circumstance is not known to hold is dropped, and so is one that speaks of a value not known. Of
+    what can be done in one way only (one learning rate, one place to resume from) the first is kept.
     """
     framework = curve.run.log.settings.framework or ""
     ranked: list[tuple[bool, int, str | None, str]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Mapping
 
@@ -18,16 +19,22 @@ _MOST_TERMS = 3
 TEMPLATE_NAMES = frozenset(
     {
         "metric", "layer", "points", "first", "last", "onset", "baseline", "end", "peak", "decades", "run", "note",
-        "details", "lr", "lr_peak", "lr_last", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
+        "details", "lr", "lr_peak", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
         "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
-        "risen_to", "terms", "loss_flat", "loss_first", "loss_best", "loss_end",
+        "risen_to", "counted", "terms", "times", "loss_flat", "loss_first", "loss_best", "loss_end",
     }
 )  # fmt: skip
 
 
+# A log without steps counts its rows: `step {onset}` is then a row.
+_STEP = re.compile(r"\bstep(?=s? \{)")
+
+
 def fill(template: str, values: Mapping[str, object]) -> str | None:
     """The template with its values, numbers to three significant digits; None where a value is not known."""
+    if values.get("counted") == "row":
+        template = _STEP.sub("row", template)
     shown: dict[str, str] = {}
     for _, name, _, _ in string.Formatter().parse(template):
         if name is None:
@@ -59,12 +66,12 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
     values["terms"] = ", ".join(bad_terms(run.log)[:_MOST_TERMS]) or None
     values |= {
         "run": run.log.run,
+        "counted": "row" if any(n.kind == "no-steps" for n in run.log.notes) else "step",
         "metric": series.metric if series is not None else None,
         "layer": series.layer if series is not None else None,
         "onset": step,
         "lr": lr_at(curve, step) or None,
         "lr_peak": None if run.lr is None or not run.lr.finite.any() else float(run.lr.finite_values.max()) or None,
-        "lr_last": None if run.lr is None or not run.lr.finite.any() else float(run.lr.finite_values[-1]) or None,
         "warmup_end": run.warmup_end,
         "precision": settings.precision,
         "clip": settings.gradient_clip,

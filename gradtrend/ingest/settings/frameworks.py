@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-# What a line of each framework's own log holds, in lower case; all words of one group must be there. The particular come
-# before the general: what is built on another prints the other's lines too.
+# What a line of each framework's own log holds, in lower case; all words of one group must be there. The particular
+# come before the general: what is built on another prints the other's lines too.
 _WORDS: tuple[tuple[str, tuple[bytes, ...]], ...] = (
     ("lightly-train", (b"lightly_train",)),
     ("lightly-train", (b"lightlytrain",)),

@@ -1,4 +1,4 @@
-"""What the first and the last lines of a text log say beside its metrics: the framework, and signs of what is at work."""
+"""What the first and the last lines of a text log say beside its metrics: the framework, and what is at work."""
 
 from __future__ import annotations
 
@@ -15,34 +15,64 @@ from gradtrend.model.runlog import Note, Settings
 
 # A run says at its start what it is and at its end why it stopped; between lie its rows, which readers read.
 PART_BYTES = 16 * 1024
-_NOT_OFF = rb"(?!['\"]?\s*[=:]\s*['\"]?(?:false|none|null|no|off|0)\b)"
+# Not "fp16=False" and the like.
+_ON = r"(?!['\"]?\s*[=:]\s*['\"]?(?:false|none|null|no|off|0)\b)"
+
+
+def _any_of(*patterns: str) -> re.Pattern[bytes]:
+    return re.compile("|".join(patterns).encode())
+
+
 # Lines in lower case.
 _SIGNS: Mapping[str, re.Pattern[bytes]] = {
-    "float16": re.compile(
-        rb"\bfp16\b" + _NOT_OFF + rb"|\bapex\b|(?<![\w-])amp" + _NOT_OFF + rb"[:=_ ]|gradscaler|loss scal|grad(?:ient)? overflow"
-        rb"|\bfloat16\b|mixed[- _]precision" + _NOT_OFF + rb"|optimization level o[12]"
+    "float16": _any_of(
+        rf"\bfp16\b{_ON}",
+        r"\bapex\b",
+        rf"(?<![\w-])amp{_ON}[:=_ ]",
+        "gradscaler",
+        "loss scal",
+        "grad(?:ient)? overflow",
+        rf"\bfloat16\b{_ON}",
+        rf"mixed[- _]precision{_ON}",
+        "optimization level o[12]",
     ),
-    "bfloat16": re.compile(rb"\bbf16\b" + _NOT_OFF + rb"|\bbfloat16\b"),
-    "updates-skipped": re.compile(
-        rb"skipping (?:step|update|updating|batch|the update)|\boverflow! |gradient overflow|overflow detected"
+    "bfloat16": _any_of(rf"\bbf16\b{_ON}", r"\bbfloat16\b"),
+    "updates-skipped": _any_of(
+        "skipping (?:step|update|updating|batch|the update)", r"\boverflow! ", "gradient overflow", "overflow detected"
     ),
-    "norm-not-finite": re.compile(rb"grad(?:ient)?[ _]norm is (?:nan|inf|not finite)|magnitude of (?:the )?gradient is -?(?:nan|inf)"),
-    "scale-at-minimum": re.compile(
-        rb"minimum loss scale reached|grad_scale is too small|loss scale already at minimum|grad scale is small"
+    "norm-not-finite": _any_of(
+        "grad(?:ient)?[ _]norm is (?:nan|inf|not finite)", "magnitude of (?:the )?gradient is -?(?:nan|inf)"
     ),
-    "blames-the-rate": re.compile(rb"try lowering the learning rate"),
-    "attention-warning": re.compile(rb"sdpa[^\n]*(?:stride|warn|backward)|(?:warn|stride)[^\n]*(?:sdpa|flash.?att)"),
-    "deepspeed": re.compile(rb"deepspeed|\bzero[_-]?(?:stage|[123])\b|overlap_comm|\bstage3\.py|stage_1_and_2\.py"),
-    "ctc": re.compile(rb"(?<![a-z])ctc(?![a-z])"),
-    "checkpointing": re.compile(rb"gradient[_ ]checkpointing" + _NOT_OFF + rb"|use_reentrant"),
-    "stops-on-nonfinite": re.compile(
-        rb"invalid loss, terminating|loss became (?:infinite|nan)|loss(?:tensor)? is (?:inf|nan)|nan loss|loss (?:has )?exploded"
-        rb"|(?:gradient|grad norm|norm of the gradient)[^\n]{0,40} is -?(?:nan|inf)[^\n]{0,20}(?:stop|abort|exit)|nanlossduringtraining"
-        rb"|model diverged with loss = nan|checknumerics|magnitude of (?:the )?gradient is -?(?:nan|inf)"
-        rb"|nan or inf found in (?:the )?loss|tensor had nan values|loss is not finite|non-?finite loss"
+    "scale-at-minimum": _any_of(
+        "minimum loss scale reached",
+        "grad_scale is too small",
+        "loss scale already at minimum",
+        "grad scale is small",
     ),
-    "rows-of-nan": re.compile(rb"(?:loss|cost|ppl|xent|norm|param\|)\w*[\]\s:='\"|]{1,6}-?(?:nan|inf)\b|\|\s+-?nan\s*\||\bnan +nan\b"),
-}  # fmt: skip
+    "blames-the-rate": _any_of("try lowering the learning rate"),
+    "attention-warning": _any_of(r"sdpa[^\n]{0,80}(?:stride|warn|backward)"),
+    "deepspeed": _any_of("deepspeed", r"\bzero[_-]?(?:stage|[123])\b", "overlap_comm", r"\bstage3\.py"),
+    "ctc": _any_of("(?<![a-z])ctc(?![a-z])"),
+    "checkpointing": _any_of(rf"gradient[_ ]checkpointing{_ON}", "use_reentrant"),
+    "stops-on-nonfinite": _any_of(
+        "invalid loss, terminating",
+        "loss became (?:infinite|nan)",
+        "loss(?:tensor)? is (?:inf|nan)",
+        "nan loss",
+        "loss (?:has )?exploded",
+        r"gradient norm[^\n]{0,20} is -?(?:nan|inf)[^\n]{0,20}(?:stop|abort|exit)",
+        "nanlossduringtraining",
+        "checknumerics",
+        "magnitude of (?:the )?gradient is -?(?:nan|inf)",
+        "(?:nan|inf) found in (?:the )?loss",
+        "tensor had nan values",
+        "loss is not finite",
+        "non-?finite loss",
+    ),
+    "rows-of-nan": _any_of(
+        r"(?:loss|cost|ppl|xent|norm|param\|)\w*[\]\s:='\"|]{1,6}-?(?:nan|inf)\b", r"\|\s+-?nan\s*\|", r"\bnan +nan\b"
+    ),
+}
 # `total_loss: 6.65 (inf)`: the value of now, and of the run so far an average that is not finite.
 _AVERAGE = re.compile(r"([\w/.]*loss[\w/.]*)[:=]? +-?\d[\d.e+-]* +\((inf|nan)\)", re.IGNORECASE)
 
@@ -102,4 +132,6 @@ def _average_note(text: str) -> tuple[Note, ...]:
         return ()
     own = [term for term in terms if not re.search(r"^(?:total|train|sum|avg)?[/_.]?loss$", term)] or terms
     names = ", ".join(own[:3])
-    return (Note("average-nonfinite", f"the running average of {names} is not finite, its present value is", details=names),)
+    return (
+        Note("average-nonfinite", f"the running average of {names} is not finite, its present value is", details=names),
+    )

@@ -25,11 +25,11 @@ _CAUSES = {
 _SCALER = "; in mixed precision that is the loss scaler at work"
 
 
-def nonfinite_text(found: NonFinite) -> str:
+def nonfinite_text(found: NonFinite, unit: str = "step") -> str:
     """One or two sentences: where NaN/inf begin, in which order, how long after the onset, and why."""
     places = (
-        _place("gradient norm", found.grad_first_step, found.grad_count),
-        _place("loss", found.loss_first_step, found.loss_count),
+        _place("gradient norm", found.grad_first_step, found.grad_count, unit),
+        _place("loss", found.loss_first_step, found.loss_count, unit),
     )
     parts = [place for place in places if place]
     if found.order is not None:
@@ -37,7 +37,7 @@ def nonfinite_text(found: NonFinite) -> str:
     if found.forward_first_step is not None:
         parts.append(f"forward pass from batch {found.forward_first_step}")
     if found.lead_steps is not None and found.lead_steps > 0:
-        parts.append(f"{plural(found.lead_steps, 'step')} after the onset")
+        parts.append(f"{plural(found.lead_steps, unit)} after the rise began")
     text = f"NaN/inf: {', '.join(parts)}"
     if found.cause is None:
         return f"{text}."
@@ -45,7 +45,7 @@ def nonfinite_text(found: NonFinite) -> str:
     return f"{text}. Cause: {_CAUSES[found.cause]}{scaler}."
 
 
-def _place(what: str, step: int | None, count: int) -> str:
+def _place(what: str, step: int | None, count: int, unit: str) -> str:
     if step is None:
         return ""
-    return f"{what} from step {step}" + (f" ({plural(count, 'point')})" if count else "")
+    return f"{what} from {unit} {step}" + (f" ({plural(count, 'point')})" if count else "")
