@@ -16,15 +16,12 @@ from gradtrend.detect.measures.failure import (
     before_failure,
     fails_for_good,
     metrics_of,
-    rise_of,
+    rise_began,
     rows_before_failure,
 )
 from gradtrend.model.finding import Finding
 from gradtrend.model.words import Severity, Verdict
 
-# Half as much again as the level before: what GT303 calls a loss that climbs away. Norms scatter by some times that.
-_LOSS_ROSE = 1.5
-_NORM_ROSE = 10.0
 # Rows that a run has behind it before a failure: with fewer it never trained.
 _TRAINED = 5
 _CLIMBS = 3  # rates, each above the one before
@@ -145,8 +142,13 @@ class Facts:
         """Whether norm or loss rose away before the end or the failure."""
         if self.verdict in (Verdict.EXPLODING, Verdict.DIVERGING) or self.fired & {"GT303", "GT307"}:
             return True
-        norms = any(rise_of(before_failure(self.run, norm)) > _NORM_ROSE for norm in self.run.norms)
-        return norms or any(rise_of(before_failure(self.run, loss)) > _LOSS_ROSE for loss in self.run.losses)
+        return rise_began(self.run) is not None
+
+    @cached_property
+    def comes_and_goes(self) -> bool:
+        """Whether values are not finite now and then, in the loss too; a last one is no more than another of them."""
+        state = self.run.nonfinite
+        return state.loss_count > 0 and state.came_back > 0 and state.collapse_points <= 1
 
     @cached_property
     def lr_climbing(self) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gradtrend.detect.counsel.facts import Facts
 from gradtrend.detect.counsel.grounds import denied
@@ -11,7 +11,7 @@ from gradtrend.detect.counsel.situations import situation_of
 from gradtrend.detect.counsel.so_far import look_of
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.series import Series
-from gradtrend.detect.measures.failure import failed_at
+from gradtrend.detect.measures.failure import failed_at, rise_began
 from gradtrend.detect.rules.template import fill, template_values
 from gradtrend.model.advice import LOGGING_IDS, Advice
 from gradtrend.model.finding import Finding, by_weight
@@ -33,7 +33,8 @@ def next_actions(facts: Facts) -> tuple[Advice, ...]:
     if not ids:  # mere notes are worth an action where there is nothing else to do
         ids = _once([action for finding in findings for action in finding.action_ids])
     not_here = denied(facts, ids, frozenset(known))
-    advice = [_advice(action, facts, findings) for action in ids if action not in not_here and action is not None]
+    said = {} if situation is None else situation.texts
+    advice = [_advice(a, facts, findings, said) for a in ids if a not in not_here and a is not None]
     own = [
         Advice(None, text, (f.rule,))
         for f in findings
@@ -61,9 +62,9 @@ def _once(ids: Sequence[str | None]) -> list[str | None]:
     return list(dict.fromkeys(ids))
 
 
-def _advice(action: str, facts: Facts, findings: Sequence[Finding]) -> Advice | None:
+def _advice(action: str, facts: Facts, findings: Sequence[Finding], said: Mapping[str, str]) -> Advice | None:
     worded = [(f.rule, text) for f in findings for i, text in zip(f.action_ids, f.actions, strict=True) if i == action]
-    text = worded[0][1] if worded else _phrase(action, facts)
+    text = worded[0][1] if worded else said.get(action) or _phrase(action, facts)
     if text is None:
         return None
     rules = tuple(dict.fromkeys(rule for rule, _ in worded))
@@ -84,6 +85,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "so_far": look_of(facts).text,
         "typical": level,
         "failed_at": failed_at(run),
+        "began": rise_began(run) if facts.failed else None,
         "lr_climbing": facts.lr_climbing,
     }
 

@@ -11,7 +11,7 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     "nothing-to-do": ("Nothing to do: {so_far}.", "Nothing to do."),
     "lower-lr": (
         "Lower the learning rate: try a third of {lr_peak}, the highest so far.",
-        "Lower the learning rate, try a third of it; on fewer devices than the recipe's, divide it by as much.",
+        "Lower the learning rate, try a third of it.",
     ),
     "raise-lr": ("Raise the learning rate: it was {lr_peak} at most.", "Raise the learning rate."),
     "warm-up-longer": (
@@ -46,7 +46,7 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     ),
     "check-loss-term": (
         "Look at {terms}: a log or root of 0, a division by 0, or an exp of a large number makes it non-finite.",
-        "Look in the loss for a log or root of 0, a division by 0, an exp of a large number; add an epsilon or a clamp.",
+        "Look in the loss for a log or root of 0, a division by 0, an exp of a large number; add an epsilon, a clamp.",
     ),
     "check-reward": ("Check the reward: that it is finite, and that it differs between the answers to one prompt.",),
     "check-init": ("Check the initialisation: too large or too small weights show in the first steps.",),
@@ -57,6 +57,7 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     ),
     "upgrade-library": ("Try another version of the training stack: the newest, or the one before.",),
     "resume-earlier": (
+        "Resume from a checkpoint before step {began}, where it began to rise, with what was changed.",
         "Resume from a checkpoint before step {onset}, with what was changed.",
         "Resume from a checkpoint before it began, with what was changed.",
     ),

@@ -9,8 +9,8 @@ advise after.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from gradtrend.detect.counsel.facts import Facts
 from gradtrend.detect.counsel.so_far import look_of
@@ -20,12 +20,15 @@ from gradtrend.model.words import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What holds in it, the ids of the actions in order, and why in that order."""
+    """What holds in it, the ids of the actions in order, and why in that order; `texts` word an action for it, where no
+    finding does.
+    """
 
     name: str
     holds: Callable[[Facts], bool]
     actions: tuple[str, ...]
     why: str
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def _is(*verdicts: Verdict) -> Callable[[Facts], bool]:
@@ -72,6 +75,13 @@ SITUATIONS: tuple[Situation, ...] = (
         "A scale that no halving helps: the values have grown. Rate, clipping, batch, as fairseq itself says.",
     ),
     Situation(
+        "one norm fails beside a finite loss",
+        lambda facts: facts.run.nonfinite.grad_count > 0 and not facts.failed and not facts.run.nonfinite.loss_count,
+        ("nothing-to-do", "check-data", "check-loss-scale"),
+        "A loss scaler skips such steps in any run in float16; without one the batch is to blame.",
+        {"nothing-to-do": "If the next steps are finite there is nothing to do: a loss scaler skips such a step."},
+    ),
+    Situation(
         "one term of the loss alone fails, of a speech model",
         lambda facts: bool(facts.bad_terms) and facts.ctc,
         ("check-labels", "check-data", "check-loss-term"),
@@ -104,6 +114,12 @@ SITUATIONS: tuple[Situation, ...] = (
         ),
         ("check-data", "check-labels", "check-loss-term"),
         "Targets longer than the input, silent or empty utterances: seven of nine threads.",
+    ),
+    Situation(
+        "values that are not finite come and go",
+        lambda facts: facts.comes_and_goes or "GT205" in facts.fired,
+        ("check-data", "check-labels", "check-loss-term"),
+        "One kind of sample makes them.",
     ),
     Situation(
         "fine-tuning fails out of nothing",
@@ -196,12 +212,6 @@ SITUATIONS: tuple[Situation, ...] = (
         lambda facts: "GT302" in facts.fired,
         ("lower-lr", "check-data", "check-loss-term"),
         "A rate too high to leave the plateau, data that do not say the labels, a term that collapsed.",
-    ),
-    Situation(
-        "values that are not finite come and go",
-        lambda facts: "GT205" in facts.fired,
-        ("check-data", "check-labels", "check-loss-term"),
-        "One kind of sample makes them.",
     ),
     Situation(
         "healthy",

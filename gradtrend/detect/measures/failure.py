@@ -18,6 +18,9 @@ from gradtrend.model.words import Role
 
 _REWARD = re.compile(r"(?<![a-z])rewards?(?![a-z])", re.IGNORECASE)
 _SCALE_POINTS = 20  # fewer may be the halvings of the first steps alone, of a log that begins with them
+# Half as much again as the level before: what GT303 calls a loss that climbs away. Norms scatter by some times that.
+LOSS_ROSE = 1.5
+NORM_ROSE = 10.0
 _NEAR = 5  # values that show the level before a failure
 _TERM = re.compile(r"(?:^|[/_. ])kl(?:$|[/_. ])|loss|^l[a-z]{3}$", re.IGNORECASE)
 _WHOLE = re.compile(
@@ -74,6 +77,20 @@ def before_failure(run: RunCurves, series: Series | None) -> FloatArray:
 def rows_before_failure(run: RunCurves) -> int:
     """How many healthy rows there are before the failure."""
     return max((len(before_failure(run, s)) for s in (*run.norms, *run.losses)), default=0)
+
+
+def rise_began(run: RunCurves) -> int | None:
+    """The step from which norm or loss lay above its level before, to the failure or the end; None without a rise."""
+    began: list[int] = []
+    for series, factor in [*((norm, NORM_ROSE) for norm in run.norms), *((loss, LOSS_ROSE) for loss in run.losses)]:
+        values = before_failure(run, series)
+        if rise_of(values) <= factor:
+            continue
+        level = median(np.abs(values[: max(1, len(values) // 2)]))
+        low = np.flatnonzero(values <= LOSS_ROSE * level)
+        first = int(low[-1]) + 1 if len(low) else 0
+        began.append(int(series.steps[series.finite][min(first, len(values) - 1)]))
+    return min(began, default=None)
 
 
 def rise_of(values: FloatArray) -> float:
@@ -171,7 +188,12 @@ def fails_for_good(run: RunCurves) -> bool:
     if run.nonfinite.collapsed or any(note.kind == "stopped-on-nan" for note in run.log.notes):
         return True
     judged = run.norms or run.losses
-    return bool(judged) and all(len(one) and not one.finite[-1] for one in judged)
+    if not judged or any(not len(one) or one.finite[-1] for one in judged):
+        return False
+    # One row of a norm beside a loss that is fine may be a step that a loss scaler skipped.
+    loss = run.loss
+    fine = loss is not None and len(loss) > 0 and bool(loss.finite[-1]) and loss.values[-1] != 0
+    return len(judged[0]) > 1 or not fine
 
 
 def _fails_for_good(curve: Curve) -> float | None:

@@ -143,6 +143,8 @@ _OTHERS: Mapping[str, Callable[[Curve], bool | None]] = {
     "clipping_unknown": lambda curve: _clipping_on(curve) is None,
     "precision_unknown": lambda curve: _low_precision(curve) is None,
     "small_batch": _small_batch,
+    "norm_rises": lambda curve: curve.shape is not None and curve.shape.larger is curve.shape.rise,
+    "norm_falls": lambda curve: curve.shape is not None and curve.shape.larger is not curve.shape.rise,
     "lr_climbs_at_end": _climbs_at_end,
     "hides_nan": lambda curve: "transformer" in framework_of(curve.run.log.settings.framework).kinds,
     "nearest_neighbour": lambda curve: any("koleo" in name.lower() for name in bad_terms(curve.run.log)),

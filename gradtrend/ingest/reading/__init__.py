@@ -35,7 +35,8 @@ class Reading:
     that were logged together may share columns. `digits` is how many significant digits the source keeps (17 for
     float64, 7 for float32, less for console text): it decides which of two sources is better and how closely they must
     agree. `numbered` says that the steps are row numbers, for want of any in the log, `signs` what its lines mention.
-    `started` (seconds since the epoch, if known) orders the parts of a resumed run. `with_skipped` adds what could not be used.
+    `started` (seconds since the epoch, if known) orders the parts of a resumed run. `with_skipped` adds what
+    could not be used.
     """
 
     format: str
