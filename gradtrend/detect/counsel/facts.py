@@ -10,12 +10,11 @@ from functools import cached_property
 import numpy as np
 
 from gradtrend.detect.curves.run import RunCurves
+from gradtrend.detect.curves.terms import metrics_of
 from gradtrend.detect.frameworks import Framework, framework_of
 from gradtrend.detect.measures.failure import (
-    bad_terms,
     before_failure,
     fails_for_good,
-    metrics_of,
     rise_began,
     rows_before_failure,
 )
@@ -26,15 +25,10 @@ from gradtrend.model.words import Severity, Verdict
 _TRAINED = 5
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
-_CTC = re.compile(r"(?<![a-z])ctc(?![a-z])", re.IGNORECASE)
-_BOXES = re.compile(
-    r"(?:^|[_/. ])(?:l?box|bbox|rpn|iou|giou|dfl|box_reg|rcnn|obj)(?:$|[_/. ])|loss_box|box_loss", re.IGNORECASE
-)
-_GROUP_REWARD = re.compile(r"(?:^|/)(?:reward_std|frac_reward_zero_std)$|^completions/")
-_REWARD = re.compile(
-    r"(?<![a-z])(?:reward|return|score)s?(?![a-z])|surrogate|value_function|value_loss|policy_loss|valueloss|policyloss",
-    re.IGNORECASE,
-)
+_CTC = r"(?i)(?<![a-z])ctc(?![a-z])"
+_BOXES = r"(?i)(?:^|[_/. ])(?:l?box|bbox|rpn|iou|giou|dfl|box_reg|rcnn|obj)(?:$|[_/. ])|loss_box|box_loss"
+_GROUP_REWARD = r"(?:^|/)(?:reward_std|frac_reward_zero_std)$|^completions/"
+_REWARD = r"(?i)(?<![a-z])(?:reward|return|score)s?(?![a-z])|surrogate|value_function|value_?loss|policy_?loss"
 
 
 @dataclass(frozen=True)
@@ -72,9 +66,9 @@ class Facts:
         words = " ".join(n.message for n in self.run.log.notes if n.kind in ("stopped-on-nan", "crashed"))
         return re.search(pattern, words, re.IGNORECASE) is not None
 
-    def named(self, pattern: re.Pattern[str]) -> bool:
+    def named(self, pattern: str) -> bool:
         """Whether a metric has such a name."""
-        return any(pattern.search(name) for name in metrics_of(self.run.log))
+        return any(re.search(pattern, name) for name in metrics_of(self.run.log))
 
     @cached_property
     def fired(self) -> frozenset[str]:
@@ -187,4 +181,4 @@ class Facts:
     @cached_property
     def bad_terms(self) -> tuple[str, ...]:
         """The terms of the loss that are not finite at a step at which another term is."""
-        return bad_terms(self.run.log)
+        return self.run.bad_terms

@@ -6,20 +6,27 @@ What is not known of one is said in general words.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from gradtrend.detect.frameworks.framework import KINDS, Framework
-from gradtrend.detect.frameworks.language import LANGUAGE
-from gradtrend.detect.frameworks.libraries import LIBRARIES
-from gradtrend.detect.frameworks.speech_and_control import SPEECH_AND_CONTROL
-from gradtrend.detect.frameworks.vision import VISION
 
-FRAMEWORKS: Mapping[str, Framework] = {**LANGUAGE, **VISION, **SPEECH_AND_CONTROL, **LIBRARIES}
 UNKNOWN = Framework("the framework")
+
+
+@cache
+def frameworks() -> Mapping[str, Framework]:
+    """All that are known, by the name that `Settings.framework` has; loaded for a log that one of them wrote."""
+    from gradtrend.detect.frameworks.language import LANGUAGE
+    from gradtrend.detect.frameworks.libraries import LIBRARIES
+    from gradtrend.detect.frameworks.speech_and_control import SPEECH_AND_CONTROL
+    from gradtrend.detect.frameworks.vision import VISION
+
+    return {**LANGUAGE, **VISION, **SPEECH_AND_CONTROL, **LIBRARIES}
 
 
 def framework_of(name: str | None) -> Framework:
     """The framework of a name that a log gave away; one without options for any other."""
-    return FRAMEWORKS.get(name or "", UNKNOWN)
+    return UNKNOWN if name is None else frameworks().get(name, UNKNOWN)
 
 
-__all__ = ["FRAMEWORKS", "KINDS", "Framework", "framework_of"]
+__all__ = ["KINDS", "Framework", "framework_of", "frameworks"]

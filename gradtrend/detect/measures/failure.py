@@ -6,57 +6,20 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import polars as pl
 
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.run import Curve, RunCurves
 from gradtrend.detect.curves.series import FloatArray, Series
+from gradtrend.detect.curves.terms import metrics_of, values_named
 from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
-from gradtrend.model.runlog import RunLog
-from gradtrend.model.words import Role
 
-_REWARD = re.compile(r"(?<![a-z])rewards?(?![a-z])", re.IGNORECASE)
+_REWARD = r"(?i)(?<![a-z])rewards?(?![a-z])"
 _SCALE_POINTS = 20  # fewer may be the halvings of the first steps alone, of a log that begins with them
 # Half as much again as the level before: what GT303 calls a loss that climbs away. Norms scatter by some times that.
 LOSS_ROSE = 1.5
 NORM_ROSE = 10.0
 _NEAR = 5  # values that show the level before a failure
-_TERM = re.compile(r"(?:^|[/_. ])kl(?:$|[/_. ])|loss|^l[a-z]{3}$", re.IGNORECASE)
-_WHOLE = re.compile(
-    r"^(?:\w+/)?(?:total|train|training|sum|avg|tot|mean|running|all|batch|val|valid|eval|test)?[/_. ]?loss"
-    r"(?:[/_](?:avg\w*|total|mean|step|epoch|scale\w*))?$",
-    re.IGNORECASE,
-)
-
-
-def metrics_of(log: RunLog) -> Sequence[str]:
-    """The names of everything that a run logs."""
-    return tuple(log.reasons) or tuple(log.table["series"].cast(pl.String).unique(maintain_order=True))
-
-
-def values_named(log: RunLog, pattern: str) -> FloatArray:
-    """The values of the first metric with such a name, in the order logged; empty without one."""
-    name = next((name for name in metrics_of(log) if re.search(pattern, name)), None)
-    if name is None:
-        return np.zeros(0)
-    return log.table.filter(pl.col("series") == name)["value"].to_numpy()
-
-
-def bad_terms(log: RunLog) -> tuple[str, ...]:
-    """The terms of a loss that are not finite at a step at which another term, or a norm, is."""
-    names = [name for name in metrics_of(log) if _TERM.search(name) and not _WHOLE.search(name) and "norm" not in name]
-    if not names:
-        return ()
-    terms = log.table.filter(pl.col("series").is_in(names) & (pl.col("role") != Role.GRAD_NORM.value))
-    bad = terms.filter(~pl.col("value").is_finite())
-    if bad.is_empty():
-        return ()
-    good = terms.filter(pl.col("value").is_finite())["step"]
-    norms = log.table.filter((pl.col("role") == Role.GRAD_NORM.value) & pl.col("value").is_finite())["step"]
-    fine = pl.concat([good, norms]).unique()
-    alone = bad.filter(pl.col("step").is_in(fine.implode()))
-    return tuple(alone["series"].cast(pl.String).unique(maintain_order=True))
 
 
 def failed_at(run: RunCurves) -> int | None:
@@ -210,7 +173,7 @@ def _finite_losses(curve: Curve) -> float | None:
 def _nonfinite_seen(curve: Curve) -> float | None:
     """How many norms and losses are not finite."""
     state = curve.run.nonfinite
-    return float(state.grad_count + state.loss_count + bool(bad_terms(curve.run.log)))
+    return float(state.grad_count + state.loss_count + bool(curve.run.bad_terms))
 
 
 def _updates_said_skipped(curve: Curve) -> float | None:
@@ -220,7 +183,7 @@ def _updates_said_skipped(curve: Curve) -> float | None:
 
 def _reward_rows(curve: Curve) -> float | None:
     """How many metrics are of rewards."""
-    return float(sum(bool(_REWARD.search(name)) for name in metrics_of(curve.run.log)))
+    return float(sum(bool(re.search(_REWARD, name)) for name in metrics_of(curve.run.log)))
 
 
 def _norm_rows(curve: Curve) -> float | None:
@@ -239,7 +202,7 @@ def _loss_scale_falls_until(curve: Curve) -> float | None:
 
 def _bad_terms(curve: Curve) -> float | None:
     """How many terms of the loss are not finite at a step at which another is."""
-    return float(len(bad_terms(curve.run.log)))
+    return float(len(curve.run.bad_terms))
 
 
 MEASURES: Mapping[str, Measure] = {

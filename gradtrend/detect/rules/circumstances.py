@@ -9,7 +9,6 @@ import numpy as np
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.warmup import SWITCH_FACTOR
 from gradtrend.detect.frameworks import framework_of
-from gradtrend.detect.measures.failure import bad_terms
 
 # A log that begins later than this is an excerpt, and its first step says nothing of the run's.
 _FIRST_STEPS = 10
@@ -147,7 +146,7 @@ _OTHERS: Mapping[str, Callable[[Curve], bool | None]] = {
     "norm_falls": lambda curve: curve.shape is not None and curve.shape.larger is not curve.shape.rise,
     "lr_climbs_at_end": _climbs_at_end,
     "hides_nan": lambda curve: "transformer" in framework_of(curve.run.log.settings.framework).kinds,
-    "nearest_neighbour": lambda curve: any("koleo" in name.lower() for name in bad_terms(curve.run.log)),
+    "nearest_neighbour": lambda curve: any("koleo" in name.lower() for name in curve.run.bad_terms),
     "no_capture": lambda curve: not _has_capture(curve),
     "no_overflow_report": lambda curve: not _has_overflow_report(curve) and not _has_capture(curve),
     "no_lr": lambda curve: curve.run.lr is None,

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.shape import Change, Shape
+from gradtrend.detect.curves.terms import metrics_of
 from gradtrend.detect.frameworks import framework_of
 from gradtrend.detect.measures import MEASURES
-from gradtrend.detect.measures.failure import metrics_of
 from gradtrend.detect.measures.spans import Steps, first_span
 from gradtrend.model.finding import Evidence
 from gradtrend.model.rule import Condition, Hold, Missing, Rule, Shows

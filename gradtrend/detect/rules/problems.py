@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from gradtrend.detect.frameworks import FRAMEWORKS, KINDS
+from gradtrend.detect.frameworks import KINDS
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.circumstances import CIRCUMSTANCES
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
@@ -99,9 +99,14 @@ def _select_problems(data: Mapping[str, Any]) -> list[str]:
 def _shows_problems(data: Mapping[str, Any]) -> list[str]:
     found = list(_wrong_keys(data, _SHOWS, "shows."))
     data = _sound(data, _SHOWS)
-    for key, words in (("frameworks", FRAMEWORKS), ("kinds", KINDS), ("signs", SIGNS)):
+    allowed = {"kinds": KINDS, "signs": SIGNS}
+    if "frameworks" in data:
+        from gradtrend.detect.frameworks import frameworks  # only for a file that names some
+
+        allowed["frameworks"] = frozenset(frameworks())
+    for key, words in allowed.items():
         for word in data.get(key, ()):
-            found += _wrong_word(key, {key: word}, list(words), "shows.")
+            found += _wrong_word(key, {key: word}, sorted(words), "shows.")
     for pattern in data.get("metrics", ()):
         try:
             re.compile(pattern)

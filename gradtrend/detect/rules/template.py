@@ -11,7 +11,6 @@ import numpy as np
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import Series
-from gradtrend.detect.measures.failure import bad_terms
 from gradtrend.detect.rules.circumstances import lr_at, moment_of
 from gradtrend.model.runlog import Note
 
@@ -63,7 +62,7 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
     captures = [c for c in run.log.captures if c.step is not None]
     report = next((r for r in run.log.overflow_reports if r.detected), None)
     values: dict[str, object] = dict.fromkeys(TEMPLATE_NAMES)
-    values["terms"] = ", ".join(bad_terms(run.log)[:_MOST_TERMS]) or None
+    values["terms"] = ", ".join(run.bad_terms[:_MOST_TERMS]) or None
     values |= {
         "run": run.log.run,
         "counted": "row" if any(n.kind == "no-steps" for n in run.log.notes) else "step",

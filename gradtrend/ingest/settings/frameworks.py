@@ -82,35 +82,38 @@ _WORDS: tuple[tuple[str, tuple[bytes, ...]], ...] = (
     ("lightning", (b"v_num=",)),
     ("lightning", (b"lightning",)),
 )  # fmt: skip
-# What needs more than a word to be told.
-_LINES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
-    ("marian", re.compile(rb"ep\. \d+ ?: up\. \d+ ?:")),
-    ("keras", re.compile(rb"\d+/\d+ \[[=>.]+\]|\d+/\d+ \xe2\x94\x81+|\bkeras\b")),
-    ("fastai", re.compile(rb"epoch +train[_ ]loss +valid[_ ]loss|epoch +trn_loss +val_loss")),
-    ("tf1", re.compile(rb"info:tensorflow:(?:loss|global step)|global step \d+: loss|basic_session_run_hooks")),
-    ("timm", re.compile(rb"train: \d+ \[ *\d+/\d+ +\( *\d+%\)\]")),
-    ("torchvision", re.compile(rb"epoch: \[\d+\] ?\[ *\d+/\d+\]")),
-    ("mmengine", re.compile(rb"epoch \[\d+\]\[\d+/\d+\]\s+lr:")),
-    ("transformers", re.compile(rb"\{'(?:train_)?loss': [^}\n]*'(?:grad_norm|learning_rate)': ")),
-    ("deepspeed", re.compile(rb"\[deepspeed\]|deepspeed|\boverflow! rank")),
-    ("tensorflow", re.compile(rb"info:tensorflow|tensorflow")),
+# What needs more than a word to be told: a word without which the pattern need not be looked for, and the pattern.
+_LINES: tuple[tuple[str, bytes, str], ...] = (
+    ("marian", b"ep. ", r"ep\. \d+ ?: up\. \d+ ?:"),
+    ("keras", b"eta: ", r"\d+/\d+ \[[=>.]+\]|\d+/\d+ \S+ eta:"),
+    ("keras", b"keras", r"\bkeras\b"),
+    ("keras", b" - loss: ", r"\d+/\d+ \[=+\] - |\d+s \d+m?s/step - "),
+    ("fastai", b"epoch ", r"epoch +train[_ ]loss +valid[_ ]loss|epoch +trn_loss +val_loss"),
+    ("tf1", b"info:tensorflow:", r"info:tensorflow:(?:loss|global step)"),
+    ("tf1", b"global step ", r"global step \d+: loss"),
+    ("tf1", b"basic_session_run_hooks", ""),
+    ("timm", b"train: ", r"train: \d+ \[ *\d+/\d+ +\( *\d+%\)\]"),
+    ("torchvision", b"epoch: [", r"epoch: \[\d+\] ?\[ *\d+/\d+\]"),
+    ("mmengine", b"epoch [", r"epoch \[\d+\]\[\d+/\d+\]\s+lr:"),
+    ("transformers", b"loss': ", r"\{'(?:train_)?loss': [^}\n]*'(?:grad_norm|learning_rate)': "),
+    ("deepspeed", b"deepspeed", ""),
+    ("deepspeed", b"overflow! rank", ""),
+    ("tensorflow", b"tensorflow", ""),
 )
-# Names of metrics that are one framework's own: any one of them tells.
-_METRICS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("verl", re.compile(r"actor/(?:pg_loss|grad_norm|ppo_kl)$")),
-    ("ms-swift", re.compile(r"completions/clipped_ratio$|memory\(GiB\)|train_speed\(iter/s\)")),
-    ("trl", re.compile(r"rewards/\w+|frac_reward_zero_std$|logps/(?:chosen|rejected)$|completions/mean_length$")),
-    ("dinov2", re.compile(r"koleo_loss$")),
-    ("nemo", re.compile(r"reduced_train_loss$")),
-    ("megatron", re.compile(r"lm[ -]loss$|grad-norm$|loss-scale$")),
-    ("ultralytics", re.compile(r"train/dfl_loss$")),
-    ("yolov5", re.compile(r"train/obj_loss$")),
-    ("stable-baselines3", re.compile(r"train/(?:approx_kl|clip_fraction|policy_gradient_loss)$")),
-    ("rsl-rl", re.compile(r"Loss/value_function$|Policy/mean_noise_std$")),
-    ("rllib", re.compile(r"(?:^|/)(?:episode_reward_mean|default_policy/)")),
+# How names of metrics end that are one framework's own: any one of them tells.
+_METRICS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("verl", ("actor/pg_loss", "actor/grad_norm", "actor/ppo_kl")),
+    ("ms-swift", ("completions/clipped_ratio", "memory(GiB)", "train_speed(iter/s)")),
+    ("trl", ("frac_reward_zero_std", "logps/chosen", "logps/rejected", "completions/mean_length", "rewards/chosen")),
+    ("dinov2", ("koleo_loss",)),
+    ("nemo", ("reduced_train_loss",)),
+    ("megatron", ("lm loss", "lm-loss-training/lm loss", "grad-norm/grad-norm")),
+    ("ultralytics", ("train/dfl_loss",)),
+    ("yolov5", ("train/obj_loss",)),
+    ("stable-baselines3", ("train/approx_kl", "train/clip_fraction", "train/policy_gradient_loss")),
+    ("rsl-rl", ("Loss/value_function", "Policy/mean_noise_std")),
+    ("rllib", ("episode_reward_mean",)),
 )
-
-
 # What others are built on, or use: their names say less than any other.
 _GENERAL = frozenset({"transformers", "lightning", "deepspeed", "tensorflow", "torchvision", "mmengine"})
 
@@ -126,13 +129,17 @@ def framework_of_lines(text: bytes) -> str | None:
     for name, words in _WORDS:
         if all(word in text for word in words):
             return name
-    return next((name for name, line in _LINES if line.search(text)), None)
+    for name, word, pattern in _LINES:
+        if word in text and (not pattern or re.search(pattern.encode(), text)):
+            return name
+    return None
 
 
 def framework_of_metrics(names: Collection[str]) -> str | None:
     """The framework that logs metrics of these names, None where they could be anybody's."""
+    together = "".join(f"{name}\n" for name in names)
     for framework, own in _METRICS:
-        if any(own.search(name) for name in names):
+        if any(f"{ending}\n" in together for ending in own):
             return framework
     keys = {name.rpartition("/")[2] for name in names}
     if {"loss", "grad_norm", "learning_rate"} <= keys and ("epoch" in keys or "train_runtime" in keys):

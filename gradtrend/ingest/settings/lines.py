@@ -14,74 +14,49 @@ from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, Settings
 
 # A run says at its start what it is and at its end why it stopped; between lie its rows, which readers read.
-PART_BYTES = 16 * 1024
+PART_BYTES = 8 * 1024
 # Not "fp16=False" and the like.
 _ON = r"(?!['\"]?\s*[=:]\s*['\"]?(?:false|none|null|no|off|0)\b)"
-
-
-def _any_of(*patterns: str) -> re.Pattern[bytes]:
-    return re.compile("|".join(patterns).encode())
-
-
-# Lines in lower case.
-_SIGNS: Mapping[str, re.Pattern[bytes]] = {
-    "float16": _any_of(
-        rf"\bfp16\b{_ON}",
-        r"\bapex\b",
-        rf"(?<![\w-])amp{_ON}[:=_ ]",
-        "gradscaler",
-        "loss scal",
-        "grad(?:ient)? overflow",
-        rf"\bfloat16\b{_ON}",
-        rf"mixed[- _]precision{_ON}",
-        "optimization level o[12]",
+# In lines in lower case: any of these words, each a sign by itself, or only where the pattern below finds it.
+_WORDS: Mapping[str, tuple[bytes, ...]] = {
+    "float16": (
+        b"fp16", b"apex", b"amp", b"gradscaler", b"loss scal", b"t overflow", b"d overflow", b"float16", b"mixed",
+        b"optimization level o",
     ),
-    "bfloat16": _any_of(rf"\bbf16\b{_ON}", r"\bbfloat16\b"),
-    "updates-skipped": _any_of(
-        "skipping (?:step|update|updating|batch|the update)", r"\boverflow! ", "gradient overflow", "overflow detected"
+    "bfloat16": (b"bf16", b"bfloat16"),
+    "updates-skipped": (b"skipping", b"overflow! ", b"t overflow", b"overflow detected"),
+    "norm-not-finite": (b"norm is nan", b"norm is inf", b"norm is not finite", b"gradient is -nan", b"gradient is nan"),
+    "scale-at-minimum": (
+        b"minimum loss scale", b"scale is too small", b"scale already at", b"scale is small", b"scale to",
     ),
-    "norm-not-finite": _any_of(
-        "grad(?:ient)?[ _]norm is (?:nan|inf|not finite)", "magnitude of (?:the )?gradient is -?(?:nan|inf)"
+    "blames-the-rate": (b"try lowering the learning rate",),
+    "attention-warning": (b"sdpa",),
+    "deepspeed": (b"deepspeed", b"zero_stage", b"zero-stage", b"zero stage", b"overlap_comm", b"stage3.py"),
+    "ctc": (b"ctc",),
+    "checkpointing": (b"gradient_checkpointing", b"gradient checkpointing", b"use_reentrant"),
+    "stops-on-nonfinite": (
+        b"invalid loss, terminating", b"loss became infinite", b"loss became nan", b"loss is inf", b"loss is nan",
+        b"losstensor is inf", b"nan loss", b"loss exploded", b"loss has exploded", b"nanlossduringtraining",
+        b"checknumerics", b"gradient is bad", b"gradient is -nan", b"gradient is nan", b"found in the loss",
+        b"tensor had nan values", b"loss is not finite", b"nonfinite loss", b"non-finite loss", b"contain inf",
+        b"contain nan", b"gradient exploded", b"gradients exploded", b"elements of std >= 0",
+        b"training has diverged", b"grad_scale is too small",
     ),
-    "scale-at-minimum": _any_of(
-        "minimum loss scale reached",
-        "grad_scale is too small",
-        "loss scale already at minimum",
-        "grad scale is small",
-        r"loss scale to:? (?:\d\.\d+e-|0\.0)",
-    ),
-    "blames-the-rate": _any_of("try lowering the learning rate"),
-    "attention-warning": _any_of(r"sdpa[^\n]{0,80}(?:stride|warn|backward)"),
-    "deepspeed": _any_of("deepspeed", r"\bzero[_-]?(?:stage|[123])\b", "overlap_comm", r"\bstage3\.py"),
-    "ctc": _any_of("(?<![a-z])ctc(?![a-z])"),
-    "checkpointing": _any_of(rf"gradient[_ ]checkpointing{_ON}", "use_reentrant"),
-    "stops-on-nonfinite": _any_of(
-        "invalid loss, terminating",
-        "loss became (?:infinite|nan)",
-        "loss(?:tensor)? is (?:inf|nan)",
-        "nan loss",
-        "loss (?:has )?exploded",
-        r"gradient norm[^\n]{0,20} is -?(?:nan|inf)[^\n]{0,20}(?:stop|abort|exit)",
-        "nanlossduringtraining",
-        "checknumerics",
-        "magnitude of (?:the )?gradient is -?(?:nan|inf)",
-        "(?:nan|inf) found in (?:the )?loss",
-        "tensor had nan values",
-        "loss is not finite",
-        "contain (?:inf/nan|nan/inf|nan|inf)",
-        "magnitude of (?:the )?gradient is bad",
-        "gradients? exploded",
-        r"all elements of std >= 0",
-        "training has diverged",
-        "grad_scale is too small",
-        "non-?finite loss",
-    ),
-    "rows-of-nan": _any_of(
-        r"(?:loss|cost|ppl|xent|norm|param\|)\w*[\]\s:='\"|]{1,6}-?(?:nan|inf)\b", r"\|\s+-?nan\s*\|", r"\bnan +nan\b"
-    ),
+}  # fmt: skip
+_ONLY: Mapping[str, str] = {
+    "float16": rf"\bfp16\b{_ON}|\bapex\b|(?<![\w-])amp{_ON}[:=_ ]|gradscaler|loss scal|grad(?:ient)? overflow"
+    rf"|\bfloat16\b{_ON}|mixed[- _]precision{_ON}|optimization level o[12]",
+    "bfloat16": rf"\bbf16\b{_ON}|\bbfloat16\b",
+    "updates-skipped": r"skipping (?:step|update|updating|batch|the update)|overflow! |t overflow|overflow detected",
+    "scale-at-minimum": r"scale (?:reached|is too small|already at|is small)|scale to:? (?:\d\.\d+e-|0\.0)",
+    "attention-warning": r"sdpa[^\n]{0,80}(?:stride|warn|backward)",
+    "ctc": r"(?<![a-z])ctc(?![a-z])",
+    "checkpointing": rf"gradient[_ ]checkpointing{_ON}|use_reentrant",
 }
+# Of a log of which no row could be read: that its rows are of NaN.
+_ROWS_OF_NAN = r"(?:loss|cost|ppl|xent|norm|param\|)\w*[\]\s:='\"|]{1,6}-?(?:nan|inf)\b|\|\s+-?nan\s*\||\bnan +nan\b"
 # `total_loss: 6.65 (inf)`: the value of now, and of the run so far an average that is not finite.
-_AVERAGE = re.compile(r"([\w/.]*loss[\w/.]*)[:=]? +-?\d[\d.e+-]* +\((inf|nan)\)", re.IGNORECASE)
+_AVERAGE = r"([\w/.]*loss[\w/.]*)[:=]? +-?\d[\d.e+-]* +\((?:inf|nan)\)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +74,8 @@ def with_lines(reading: Reading, text: bytes | None = None) -> Reading:
     """
     if reading.format != "console":
         return reading
-    said = said_by(reading.path) if text is None else said_in(text)
+    unread = not reading.series
+    said = said_by(reading.path, unread) if text is None else said_in(text, unread)
     return replace(
         reading,
         settings=merge_settings(reading.settings, Settings(framework=said.framework)),
@@ -108,14 +84,17 @@ def with_lines(reading: Reading, text: bytes | None = None) -> Reading:
     )
 
 
-def said_in(text: bytes) -> Said:
-    """What a piece of a text log says."""
+def said_in(text: bytes, unread: bool = False) -> Said:
+    """What a piece of a text log says; `unread` where no row of it could be read."""
     lower = text.lower()
-    signs = frozenset(name for name, sign in _SIGNS.items() if sign.search(lower))
-    return Said(framework_of_lines(lower), signs, _average_note(text.decode("utf-8", errors="replace")))
+    signs = {name for name, words in _WORDS.items() if any(word in lower for word in words)}
+    signs = {name for name in signs if name not in _ONLY or re.search(_ONLY[name].encode(), lower)}
+    if unread and re.search(_ROWS_OF_NAN.encode(), lower):
+        signs.add("rows-of-nan")
+    return Said(framework_of_lines(lower), frozenset(signs), _average_note(text))
 
 
-def said_by(path: Path) -> Said:
+def said_by(path: Path, unread: bool = False) -> Said:
     """What the first and the last lines of a text file say; nothing where it cannot be read."""
     try:
         if not path.is_file():
@@ -123,18 +102,18 @@ def said_by(path: Path) -> Said:
         with path.open("rb") as file:
             text = file.read(PART_BYTES)
             if is_compressed(text[:8]):
-                return said_in(decoded_head(text))
+                return said_in(decoded_head(text), unread)
             file.seek(max(len(text), path.stat().st_size - PART_BYTES))
-            return said_in(text + file.read(PART_BYTES))
+            return said_in(text + file.read(PART_BYTES), unread)
     except OSError:
         return Said()
 
 
-def _average_note(text: str) -> tuple[Note, ...]:
+def _average_note(text: bytes) -> tuple[Note, ...]:
     """A note on terms of the loss that are finite now and whose average over the run is not: one was not, before."""
-    if "(inf)" not in text and "(nan)" not in text:
+    if b"(inf)" not in text and b"(nan)" not in text:
         return ()
-    terms = list(dict.fromkeys(match[1] for match in _AVERAGE.finditer(text)))
+    terms = list(dict.fromkeys(re.findall(_AVERAGE, text.decode("utf-8", errors="replace"))))
     if not terms:
         return ()
     own = [term for term in terms if not re.search(r"^(?:total|train|sum|avg)?[/_.]?loss$", term)] or terms
