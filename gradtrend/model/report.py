@@ -15,7 +15,7 @@ from gradtrend.model.words import Cause, Order, Role, Trend, Verdict
 if TYPE_CHECKING:
     from gradtrend.model.replay import Replay
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 
 @dataclass(frozen=True, slots=True)

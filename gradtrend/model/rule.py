@@ -86,8 +86,8 @@ class Action:
 
     text: str
     when: str | None = None
-    id: str | None = None
     text_for: Mapping[str, str] = field(default_factory=dict)
+    id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

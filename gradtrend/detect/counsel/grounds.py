@@ -16,6 +16,7 @@ _SICK = (Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.DIVERGING, Verdict.VAN
 # Of each pair the second says what contradicts the first, or the same once more.
 _RIVALS = (
     ("resume-earlier", "re-run-to-reproduce"),
+    ("re-run-to-reproduce", "resume-earlier"),
     ("lower-lr", "raise-lr"),
     ("raise-lr", "lower-lr"),
     ("clip-gradients", "clip-lower"),

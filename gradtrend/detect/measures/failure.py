@@ -147,11 +147,13 @@ def _first_loss(curve: Curve) -> float | None:
 
 
 def fails_for_good(run: RunCurves) -> bool:
-    """Whether norm or loss is not finite to the end, however few values there are, or the trainer stopped for it."""
+    """Whether norm or loss is not finite to the end, or never was in the few rows there are, or the trainer stopped
+    for it.
+    """
     if run.nonfinite.collapsed or any(note.kind == "stopped-on-nan" for note in run.log.notes):
         return True
     judged = run.norms or run.losses
-    if not judged or any(not len(one) or one.finite[-1] for one in judged):
+    if not judged or any(not len(one) or one.finite.any() for one in judged):
         return False
     # One row of a norm beside a loss that is fine may be a step that a loss scaler skipped.
     loss = run.loss
@@ -214,7 +216,7 @@ MEASURES: Mapping[str, Measure] = {
     ),
     "reward_spread": Measure(_reward_spread, "", "spread of the rewards of a group", spans.whole, "no reward_std"),
     "groups_without_spread": Measure(
-        _groups_without_spread, "share", "groups whose rewards are all the same", spans.whole, "no frac_reward_zero_std"
+        _groups_without_spread, "share", "groups whose rewards do not differ", spans.whole, "no frac_reward_zero_std"
     ),
     "failure_rows": Measure(_failure_rows, "rows", "healthy rows before the failure", spans.whole, "nothing fails"),
     "failure_rise": Measure(

@@ -46,7 +46,7 @@ def test_the_schema_allows_additions(report: Report) -> None:
 
 def test_the_contract_in_full(exploding: RunReport) -> None:
     loaded = _load(Report(1, (exploding,)))
-    assert loaded["schema_version"] == "1.0"
+    assert loaded["schema_version"] == "1.1"
     assert loaded["tool"] == {"name": "gradtrend", "version": __version__}
     assert loaded["exit_code"] == 1
     run = loaded["runs"][0]
