@@ -14,20 +14,25 @@ from gradtrend.detect.curves.terms import metrics_of
 from gradtrend.detect.frameworks import Framework, framework_of
 from gradtrend.detect.measures.failure import (
     before_failure,
+    failed_at,
     fails_for_good,
     rise_began,
     rows_before_failure,
 )
+from gradtrend.detect.rules.circumstances import lr_at
 from gradtrend.model.finding import Finding
 from gradtrend.model.words import Severity, Verdict
 
+# A rate so low moves no weight of float32 by a digit that counts: whatever failed, this was not it.
+MOVES_NOTHING = 1e-7
 # Rows that a run has behind it before a failure: with fewer it never trained.
 _TRAINED = 5
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
-_CTC = r"(?i)(?<![a-z])ctc(?![a-z])"
+_CTC = r"(?i)(?<![a-z])(?:att)?ctc(?![a-z])"
 _BOXES = r"(?i)(?:^|[_/. ])(?:l?box|bbox|rpn|iou|giou|dfl|box_reg|rcnn|obj)(?:$|[_/. ])|loss_box|box_loss"
 _GROUP_REWARD = r"(?:^|/)(?:reward_std|frac_reward_zero_std)$|^completions/"
+_PREFERENCE = r"(?:^|/)(?:logps|logits|rewards)/(?:chosen|rejected|margins|accuracies)$"
 _REWARD = r"(?i)(?<![a-z])(?:reward|return|score)s?(?![a-z])|surrogate|value_function|value_?loss|policy_?loss"
 
 
@@ -98,6 +103,11 @@ class Facts:
         return self.named(_GROUP_REWARD)
 
     @cached_property
+    def preferences(self) -> bool:
+        """Whether it learns from pairs of answers (DPO and its like)."""
+        return self.named(_PREFERENCE)
+
+    @cached_property
     def rewarded(self) -> bool:
         """Whether it is reinforcement learning."""
         return self.kind("control") or self.group_rewards or self.named(_REWARD)
@@ -156,6 +166,12 @@ class Facts:
         values = values[-_CLIMB:]
         climbs = len(values) > 2 and values[-1] > values[0] > 0 and bool((np.diff(values) >= 0).all())
         return float(values[-1]) if climbs else None
+
+    @cached_property
+    def rate_is_nothing(self) -> bool:
+        """Whether the learning rate, where it failed, was too low to have done it: `MOVES_NOTHING`, or printed as 0."""
+        rate = lr_at(self.run.curve(None), failed_at(self.run))
+        return self.run.lr is not None and rate is not None and rate < MOVES_NOTHING
 
     @property
     def _third_step(self) -> int:

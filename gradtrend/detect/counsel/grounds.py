@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from gradtrend.detect.counsel.facts import Facts
-from gradtrend.detect.measures.failure import failed_at
-from gradtrend.detect.rules.circumstances import lr_at
 from gradtrend.model.advice import LOGGING_IDS
 from gradtrend.model.words import Verdict
 
-# A rate so low moves no weight of float32 by a digit that counts: whatever failed, this was not it.
-_MOVES_NOTHING = 1e-7
 _SICK = (Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.DIVERGING, Verdict.VANISHING)
 # Of each pair the second says what contradicts the first, or the same once more.
 _RIVALS = (
@@ -40,7 +36,7 @@ def _by_the_log(facts: Facts, ids: Collection[str | None], known: Collection[str
         yield "stabler-precision"
     if not facts.float16 and (settings.precision or "").startswith(("32", "bf16", "float32", "bfloat16")):
         yield "stabler-precision"
-    if facts.failed and (lr := lr_at(run.curve(None), failed_at(run))) is not None and 0 < lr < _MOVES_NOTHING:
+    if facts.failed and facts.rate_is_nothing and not facts.trained:
         yield "lower-lr"
     if facts.failed and not facts.trained:
         yield "resume-earlier"

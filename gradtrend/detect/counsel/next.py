@@ -105,10 +105,12 @@ def _with_option(action: str, text: str, facts: Facts) -> str:
 
 
 def _one_condition(advice: Sequence[Advice]) -> list[Advice]:
-    """The list with at most one conditional action among its first, the others after them."""
+    """The list with at most one conditional action among its first; the others come after them, or not at all where
+    there are no more than that.
+    """
     first: list[Advice] = []
     later: list[Advice] = []
     for one in advice:
         full = len(first) == _FIRST or (one.conditional and any(before.conditional for before in first))
         (later if full else first).append(one)
-    return [*first, *later]
+    return [*first, *(one for one in later if len(first) == _FIRST)]

@@ -43,6 +43,9 @@ def _without_evidence(facts: Facts) -> bool:
     return not (facts.run.log.captures or facts.run.log.overflow_reports)
 
 
+# Norms, losses or updates that are lost now and then, or a loss that jumps and comes back.
+_LOST_UPDATES = frozenset({"GT205", "GT207", "GT208", "GT301"})
+
 SITUATIONS: tuple[Situation, ...] = (
     Situation(
         "LightlyTrain explodes",
@@ -108,7 +111,7 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation(
         "every norm of a speech model fails",
         lambda facts: (
-            (facts.failed or "GT205" in facts.fired or facts.sign("norm-not-finite"))
+            (facts.failed or bool(facts.fired & _LOST_UPDATES) or facts.sign("norm-not-finite"))
             and facts.kind("speech")
             and not facts.rose
         ),
@@ -120,6 +123,12 @@ SITUATIONS: tuple[Situation, ...] = (
         lambda facts: facts.comes_and_goes or "GT205" in facts.fired,
         ("check-data", "check-labels", "check-loss-term"),
         "One kind of sample makes them.",
+    ),
+    Situation(
+        "learning from preferences fails at once",
+        lambda facts: facts.failed and facts.preferences and not facts.trained,
+        ("check-labels", "stabler-precision", "check-loss-term"),
+        "Prompts that fill the maximal length leave no answer to compare: two of two threads.",
     ),
     Situation(
         "fine-tuning fails out of nothing",
@@ -142,10 +151,22 @@ SITUATIONS: tuple[Situation, ...] = (
         "A norm that fails beside a finite loss: the backward pass overflowed.",
     ),
     Situation(
+        "pretraining fails without a rise",
+        lambda facts: facts.failed and facts.kind("pretraining") and facts.trained and not facts.rose,
+        ("resume-earlier", "lower-lr", "check-data"),
+        "A bad batch or a bad device: roll back, skip the data, go on; a lower rate where it comes again.",
+    ),
+    Situation(
         "a detector fails",
         lambda facts: facts.failed and facts.detection,
         ("lower-lr", "warm-up-longer", "check-data"),
         "The learning rate of eight cards on one: eight of ten threads; boxes without area in the others.",
+    ),
+    Situation(
+        "it fails before the rate has risen",
+        lambda facts: facts.failed and not facts.trained and facts.rate_is_nothing,
+        ("stabler-precision", "check-data", "check-loss-term"),
+        "At the start of warm-up the rate moves nothing: precision, the first batch, or the loss itself.",
     ),
     Situation(
         "it fails while the rate climbs",
@@ -206,6 +227,12 @@ SITUATIONS: tuple[Situation, ...] = (
         _is(Verdict.VANISHING),
         ("check-normalization", "check-activation", "raise-lr", "check-init"),
         "Inputs and activations that saturate; a low norm of a small model may only want a larger rate.",
+    ),
+    Situation(
+        "the loss stands, the norm is healthy",
+        lambda facts: "GT302" in facts.fired and facts.verdict is Verdict.STABLE,
+        ("check-graph",),
+        "A run that has converged stands as well; only the one who trains it knows whether it has just begun.",
     ),
     Situation(
         "the loss stands",

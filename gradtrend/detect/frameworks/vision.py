@@ -25,7 +25,7 @@ VISION: Mapping[str, Framework] = {
         clip_gradients='model_args={"gradient_clip_val": 1.0}',
         clip_lower='model_args={"gradient_clip_val": ...}',
         stabler_precision='precision="bf16-mixed" or "32-true"',
-        resume_earlier="resume_interrupted=True",
+        resume_earlier='model="out/.../exported_models/exported_best.pt" and a new out',
         re_run_to_reproduce="resume_interrupted=True",
         check_normalization='transform_args={"normalize": ...}',
         raise_batch="batch_size=..., gradient_accumulation_steps=...",

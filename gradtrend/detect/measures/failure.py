@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.run import Curve, RunCurves
@@ -207,6 +208,35 @@ def _bad_terms(curve: Curve) -> float | None:
     return float(len(curve.run.bad_terms))
 
 
+def _exploding_terms(curve: Curve) -> float | None:
+    """How many terms of the loss explode while others stay where they are."""
+    return float(len(curve.run.exploding_terms))
+
+
+def _loss_jump_at_resume(curve: Curve) -> float | None:
+    """How far the loss lies, after the steps went back, above where it was at those steps before, as a share of that;
+    the worst of several times. None where the steps never go back.
+    """
+    loss = curve.run.loss
+    table = curve.run.log.table
+    rows = table.filter(pl.col("series") == loss.metric) if loss is not None else table.head(0)
+    jumps = [_jump(rows, segment) for segment in range(1, int(rows["segment"].max() or 0) + 1)]  # type: ignore[arg-type]
+    return max((jump for jump in jumps if jump is not None), default=None)
+
+
+def _jump(rows: pl.DataFrame, segment: int) -> float | None:
+    after = rows.filter((pl.col("segment") == segment) & pl.col("value").is_finite())
+    if after.is_empty():
+        return None
+    before = rows.filter(
+        (pl.col("segment") < segment) & (pl.col("step") < after["step"][0]) & pl.col("value").is_finite()
+    )
+    if before.height < _NEAR:
+        return None
+    level = median(before["value"].to_numpy()[-_NEAR:])
+    return (median(after["value"].to_numpy()[:3]) - level) / level if level > 0 else None
+
+
 MEASURES: Mapping[str, Measure] = {
     "norms_zero": Measure(_norms_zero, "share", "gradient norms that are exactly 0", spans.whole),
     "losses_zero": Measure(_losses_zero, "share", "losses that are exactly 0", spans.whole, "no loss"),
@@ -241,6 +271,10 @@ MEASURES: Mapping[str, Measure] = {
         "no loss scale",
     ),
     "first_loss": Measure(_first_loss, "", "the first loss", spans.whole, "no loss"),
+    "exploding_terms": Measure(_exploding_terms, "terms", "terms of the loss that explode alone", spans.whole, ""),
+    "loss_jump_at_resume": Measure(
+        _loss_jump_at_resume, "share", "rise of the loss where the steps go back", spans.whole, "no resume"
+    ),
     "bad_terms": Measure(
         _bad_terms, "terms", "terms of the loss that are not finite beside others", spans.nonfinite, ""
     ),

@@ -21,7 +21,7 @@ TEMPLATE_NAMES = frozenset(
         "details", "lr", "lr_peak", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
         "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
-        "risen_to", "counted", "terms", "times", "loss_flat", "loss_first", "loss_best", "loss_end",
+        "risen_to", "counted", "terms", "exploding_term", "times", "loss_flat", "loss_first", "loss_best", "loss_end",
     }
 )  # fmt: skip
 
@@ -62,6 +62,7 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
     captures = [c for c in run.log.captures if c.step is not None]
     report = next((r for r in run.log.overflow_reports if r.detected), None)
     values: dict[str, object] = dict.fromkeys(TEMPLATE_NAMES)
+    values["exploding_term"] = next(iter(run.exploding_terms), None)
     values["terms"] = ", ".join(run.bad_terms[:_MOST_TERMS]) or None
     values |= {
         "run": run.log.run,

@@ -48,6 +48,7 @@ _WORDS: tuple[tuple[str, tuple[bytes, ...]], ...] = (
     ("caffe", (b"solver.cpp:",)),
     ("espnet", (b"epoch:train:",)),
     ("espnet", (b"espnet",)),
+    ("espnet", (b"e2e_asr",)),
     ("funasr", (b"loss_avg_rank",)),
     ("icefall", (b"tot_loss[",)),
     ("icefall", (b"tot_loss:",)),

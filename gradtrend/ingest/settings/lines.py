@@ -50,7 +50,7 @@ _ONLY: Mapping[str, str] = {
     "updates-skipped": r"skipping (?:step|update|updating|batch|the update)|overflow! |t overflow|overflow detected",
     "scale-at-minimum": r"scale (?:reached|is too small|already at|is small)|scale to:? (?:\d\.\d+e-|0\.0)",
     "attention-warning": r"sdpa[^\n]{0,80}(?:stride|warn|backward)",
-    "ctc": r"(?<![a-z])ctc(?![a-z])",
+    "ctc": r"(?<![a-z])ctc(?![a-z])|attctc|ctcloss|warpctc",
     "checkpointing": rf"gradient[_ ]checkpointing{_ON}|use_reentrant",
 }
 # Of a log of which no row could be read: that its rows are of NaN.

@@ -28,6 +28,13 @@ def with_others(others: Mapping[str, Sequence[float]], norm: Sequence[float] = N
     return RunLog("run", pl.concat([log.table, *more]), losses=("loss",))
 
 
+def resumed(before: Sequence[float], after: Sequence[float]) -> RunLog:
+    """A run whose steps go back to 8 after `before`."""
+    first = rows("loss", Role.LOSS, before)
+    second = rows("loss", Role.LOSS, after, range(8, 8 + len(after))).with_columns(pl.lit(1, pl.Int32).alias("segment"))
+    return RunLog("run", pl.concat([first, second]), losses=("loss",))
+
+
 TABLE: dict[str, list[tuple[RunLog, float | None]]] = {
     "norms_zero": [(log_of([0.0] * 9 + [1.0]), 0.9), (log_of(NORM), 0), (log_of(loss=FALLS), None)],
     "losses_zero": [(log_of(NORM, [0.0] * 5 + FALLS[:15]), 0.25), (log_of(NORM), None)],
@@ -57,6 +64,15 @@ TABLE: dict[str, list[tuple[RunLog, float | None]]] = {
     "loss_scale_falls_until": [
         (log_of(NORM, loss_scale=[8.0, 4.0, 2.0, *[1.0] * 17]), 0.15), (log_of(NORM, loss_scale=[8.0] * 20), 0),
         (log_of(NORM, loss_scale=[8.0, 4.0]), None), (log_of(NORM), None),
+    ],
+    "exploding_terms": [
+        (with_others({"kl_loss": [2.0, 9.0, 900.0], "mse_loss": [0.3, 0.3, 0.2]}), 1),
+        (with_others({"kl_loss": [1e-4, 0.1, 1.5], "mse_loss": [0.3, 0.3, 0.2]}), 0),
+        (with_others({"kl_loss": [2.0, 9.0, 900.0]}), 0), (log_of(NORM, FALLS), 0),
+    ],
+    "loss_jump_at_resume": [
+        (resumed([2.0] * 10, [3.0] * 5), 0.5), (resumed([2.0] * 10, [1.5] * 5), -0.25), (log_of(NORM, FALLS), None),
+        (log_of(NORM), None),
     ],
     "first_loss": [(log_of(NORM, [NAN, 7.5, 6.0]), 7.5), (log_of(NORM), None)],
     "bad_terms": [
