@@ -27,6 +27,8 @@ from gradtrend.model.words import Severity, Verdict
 MOVES_NOTHING = 1e-7
 # Rows that a run has behind it before a failure: with fewer it never trained.
 _TRAINED = 5
+# Warnings of a norm or a loss that moves within what a healthy run does.
+_COMES_BACK = frozenset({"GT104", "GT105", "GT106", "GT107", "GT301", "GT304", "GT306"})
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
 _CTC = r"(?i)(?<![a-z])(?:att)?ctc(?![a-z])"
@@ -84,6 +86,14 @@ class Facts:
     def alarmed(self) -> bool:
         """Whether a rule warns of what is trained, not of what is logged."""
         return any(f.severity is not Severity.INFO and not f.rule.startswith("GT5") for f in self.findings)
+
+    @cached_property
+    def healthy(self) -> bool:
+        """Whether the verdict says so, and no warning is of more than a norm or a loss that moves and comes back."""
+        if self.verdict not in (Verdict.STABLE, Verdict.WARMUP_SPIKE):
+            return False
+        serious = {f.rule for f in self.findings if f.severity is not Severity.INFO and not f.rule.startswith("GT5")}
+        return serious <= _COMES_BACK and not self.run.nonfinite.loss_count
 
     # What is trained
 

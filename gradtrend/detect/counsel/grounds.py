@@ -41,7 +41,8 @@ def _by_the_log(facts: Facts, ids: Collection[str | None], known: Collection[str
     if facts.failed and not facts.trained:
         yield "resume-earlier"
     changes = [one for one in ids if one is not None and one not in LOGGING_IDS and one != "nothing-to-do"]
-    if "nothing-to-do" not in known and (facts.verdict in _SICK or facts.failed or (facts.alarmed and changes)):
+    sick = facts.verdict in _SICK or facts.failed or (facts.alarmed and changes and not facts.healthy)
+    if sick and "nothing-to-do" not in known:
         yield "nothing-to-do"
 
 

@@ -15,7 +15,7 @@ from gradtrend.detect.measures.failure import failed_at, rise_began
 from gradtrend.detect.rules.template import fill, template_values
 from gradtrend.model.advice import LOGGING_IDS, Advice
 from gradtrend.model.finding import Finding, by_weight
-from gradtrend.model.words import Severity
+from gradtrend.model.words import Severity, Verdict
 
 _MOST = 8
 _FIRST = 3  # of which at most one may depend on what happens next
@@ -63,7 +63,9 @@ def _once(ids: Sequence[str | None]) -> list[str | None]:
 
 
 def _advice(action: str, facts: Facts, findings: Sequence[Finding], said: Mapping[str, str]) -> Advice | None:
-    worded = [(f.rule, text) for f in findings for i, text in zip(f.action_ids, f.actions, strict=True) if i == action]
+    # That a note on the log needs nothing says nothing of the run.
+    speak = [f for f in findings if action != "nothing-to-do" or not f.rule.startswith("GT5")]
+    worded = [(f.rule, text) for f in speak for i, text in zip(f.action_ids, f.actions, strict=True) if i == action]
     text = worded[0][1] if worded else said.get(action) or _phrase(action, facts)
     if text is None:
         return None
@@ -83,6 +85,7 @@ def _values(facts: Facts) -> dict[str, object]:
     values = template_values(run.curve(norm))
     return values | {
         "so_far": look_of(facts).text,
+        "yet": " so far" if facts.verdict is Verdict.UNDETERMINED else "",
         "typical": level,
         "failed_at": failed_at(run),
         "began": rise_began(run) if facts.failed else None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 PHRASES: Mapping[str, tuple[str, ...]] = {
-    "nothing-to-do": ("Nothing to do: {so_far}.", "Nothing to do."),
+    "nothing-to-do": ("Nothing to do{yet}: {so_far}.", "Nothing to do."),
     "lower-lr": (
         "Lower the learning rate: try a third of {lr_peak}, the highest so far.",
         "Lower the learning rate, try a third of it.",

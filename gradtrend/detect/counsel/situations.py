@@ -211,6 +211,12 @@ SITUATIONS: tuple[Situation, ...] = (
         "The rate in two of three threads, then clipping, both from before the rise.",
     ),
     Situation(
+        "healthy",
+        lambda facts: facts.healthy,
+        ("nothing-to-do",),
+        "Most pastes of healthy runs ask whether this is normal.",
+    ),
+    Situation(
         "the log ends high",
         lambda facts: bool(facts.fired & {"GT110", "GT308"}),
         ("check-data", "re-run-to-reproduce", "clip-gradients"),
@@ -239,12 +245,6 @@ SITUATIONS: tuple[Situation, ...] = (
         lambda facts: "GT302" in facts.fired,
         ("lower-lr", "check-data", "check-loss-term"),
         "A rate too high to leave the plateau, data that do not say the labels, a term that collapsed.",
-    ),
-    Situation(
-        "healthy",
-        _is(Verdict.STABLE, Verdict.WARMUP_SPIKE),
-        ("nothing-to-do",),
-        "Most pastes of healthy runs ask whether this is normal.",
     ),
     Situation(
         "healthy so far",

@@ -31,11 +31,12 @@ class Look:
 
 def look_of(facts: Facts) -> Look:
     """What the values of a run look like so far."""
-    if facts.failed or facts.alarmed or facts.rose or facts.run.nonfinite.any:
+    if not facts.healthy and (facts.failed or facts.alarmed or facts.rose or facts.run.nonfinite.any):
         return Look(SoFar.SUSPICIOUS)
     good = [text for text in (*_norm_texts(facts), *_loss_texts(facts)) if text is not None]
-    if any(text == "" for text in good):
+    if any(text == "" for text in good) and not facts.healthy:
         return Look(None)
+    good = [text for text in good if text]
     return Look(SoFar.HEALTHY, " and ".join(good)) if good else Look(None)
 
 

@@ -41,7 +41,9 @@ def test_what_a_few_values_look_like(log: RunLog, so_far: SoFar | None) -> None:
 
 def test_the_sentence_has_the_numbers_of_the_log() -> None:
     report = judged(log_of([1.0, 1.2, 0.9, 1.1], [3.0, 2.8, 2.7, 2.5]))
-    assert report.next[0].text == "Nothing to do: grad_norm keeps between 0.9 and 1.2 and loss fell from 3 to 2.5."
+    assert (
+        report.next[0].text == "Nothing to do so far: grad_norm keeps between 0.9 and 1.2 and loss fell from 3 to 2.5."
+    )
 
 
 def test_a_stable_run_says_in_one_line_why_one_may_believe_it() -> None:
