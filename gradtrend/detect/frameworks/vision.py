@@ -107,6 +107,7 @@ VISION: Mapping[str, Framework] = {
     "torchvision": framework("the PyTorch reference scripts", lower_lr="--lr"),
     "diffusers": framework(
         "diffusers",
+        "diffusion",
         lower_lr="--learning_rate",
         warm_up_longer="--lr_warmup_steps",
         clip_gradients="--max_grad_norm",
@@ -114,6 +115,7 @@ VISION: Mapping[str, Framework] = {
     ),
     "kohya": framework(
         "sd-scripts",
+        "diffusion",
         lower_lr="--learning_rate",
         warm_up_longer="--lr_warmup_steps",
         clip_gradients="--max_grad_norm",

@@ -27,7 +27,9 @@ _NO_NORM = " No gradient norm is logged: forward and backward pass cannot be tol
 
 
 def nonfinite_text(found: NonFinite, unit: str = "step") -> str:
-    """One or two sentences: where NaN/inf begin, in which order, how long after the onset, and why."""
+    """One or two sentences: where NaN/inf begin, in which order, how long after the onset, and why; none where no step
+    is known.
+    """
     places = (
         _place("gradient norm", found.grad_first_step, found.grad_count, unit),
         _place("loss", found.loss_first_step, found.loss_count, unit),
@@ -39,6 +41,8 @@ def nonfinite_text(found: NonFinite, unit: str = "step") -> str:
         parts.append(f"forward pass from batch {found.forward_first_step}")
     if found.lead_steps is not None and found.lead_steps > 0:
         parts.append(f"{plural(found.lead_steps, unit)} after the rise began")
+    if not parts:
+        return ""
     text = f"NaN/inf: {', '.join(parts)}"
     if found.cause is Cause.RECOVERED:
         return f"{text}; the values come back{_SCALER if found.order is Order.GRADIENT_ONLY else ''}."
