@@ -48,6 +48,18 @@ _LOST_UPDATES = frozenset({"GT205", "GT207", "GT208", "GT301"})
 
 SITUATIONS: tuple[Situation, ...] = (
     Situation(
+        "a bad step was captured",
+        lambda facts: facts.failed and bool(facts.run.log.captures),
+        ("capture-and-replay", "locate-module", "stabler-precision"),
+        "The step itself lies there: a replay tells data, precision and operator apart.",
+    ),
+    Situation(
+        "a module is named",
+        lambda facts: facts.failed and not _without_evidence(facts),
+        ("locate-module", "stabler-precision", "capture-and-replay"),
+        "A report names the first module with a value that is not finite.",
+    ),
+    Situation(
         "LightlyTrain explodes",
         _at_lightly(Verdict.EXPLODING),
         ("lower-lr", "stabler-precision", "warm-up-longer", "clip-gradients"),
@@ -76,6 +88,12 @@ SITUATIONS: tuple[Situation, ...] = (
         lambda facts: facts.sign("scale-at-minimum", "blames-the-rate"),
         ("lower-lr", "clip-gradients", "raise-batch", "stabler-precision"),
         "A scale that no halving helps: the values have grown. Rate, clipping, batch, as fairseq itself says.",
+    ),
+    Situation(
+        "skipped steps of a run that goes on",
+        lambda facts: facts.run.nonfinite.grad_count > 0 and facts.healthy,
+        ("nothing-to-do", "check-loss-scale"),
+        "A loss scaler finds its level by overflowing, and skips those steps.",
     ),
     Situation(
         "one norm fails beside a finite loss",
@@ -233,12 +251,6 @@ SITUATIONS: tuple[Situation, ...] = (
         _is(Verdict.VANISHING),
         ("check-normalization", "check-activation", "raise-lr", "check-init"),
         "Inputs and activations that saturate; a low norm of a small model may only want a larger rate.",
-    ),
-    Situation(
-        "the loss stands, the norm is healthy",
-        lambda facts: "GT302" in facts.fired and facts.verdict is Verdict.STABLE,
-        ("check-graph",),
-        "A run that has converged stands as well; only the one who trains it knows whether it has just begun.",
     ),
     Situation(
         "the loss stands",

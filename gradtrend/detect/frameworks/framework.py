@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 # transformer: trains language models by the Hugging Face Trainer. pretraining: Megatron and its like. old: from before
-# mixed precision. detection, speech, translation, control (simulated robots and games), self-supervised, diffusion: what
-# for.
+# mixed precision. detection, speech, translation, control (simulated robots and games), self-supervised, diffusion:
+# what for.
 KINDS = frozenset(
     {
         "transformer",
