@@ -78,8 +78,8 @@ class Settings:
 # What lines of a log may mention beside its metrics, of what a rule or an order of actions can depend on.
 SIGNS = frozenset(
     {
-        "float16", "bfloat16", "updates-skipped", "norm-not-finite", "scale-at-minimum", "blames-the-rate",
-        "attention-warning", "deepspeed", "ctc", "checkpointing", "stops-on-nonfinite", "rows-of-nan",
+        "float16", "norm-not-finite", "scale-at-minimum", "blames-the-rate", "attention-warning", "ctc",
+        "stops-on-nonfinite", "rows-of-nan",
     }
 )  # fmt: skip
 

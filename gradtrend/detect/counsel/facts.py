@@ -148,8 +148,11 @@ class Facts:
 
     @cached_property
     def never_finite(self) -> bool:
-        """Whether no norm, or without one no loss, was ever finite."""
-        return rows_before_failure(self.run) == 0
+        """Whether no norm, or without one no loss, was ever finite, and no loss anything but 0."""
+        judged = self.run.norms or self.run.losses
+        loss = self.run.loss
+        lost = loss is None or not loss.finite_values.any()
+        return lost and not any(one.finite.any() for one in judged)
 
     @cached_property
     def rose(self) -> bool:

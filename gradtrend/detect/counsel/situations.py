@@ -157,6 +157,12 @@ SITUATIONS: tuple[Situation, ...] = (
         "No finite norm from the first row on: precision, the attention's backward pass, or labels all masked.",
     ),
     Situation(
+        "the attention's backward pass warns",
+        lambda facts: facts.failed and facts.sign("attention-warning") and not facts.rose,
+        ("check-attention", "stabler-precision", "check-distributed"),
+        "The log itself points at the attention's backend.",
+    ),
+    Situation(
         "fine-tuning fails without a rise",
         lambda facts: facts.failed and facts.kind("transformer") and facts.zero_loss and not facts.rose,
         ("check-distributed", "stabler-precision", "check-attention"),

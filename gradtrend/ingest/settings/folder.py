@@ -1,4 +1,4 @@
-"""The settings of a run folder: hparams.yaml, LightlyTrain's train.log."""
+"""The settings of a run folder: the files in which frameworks leave them, LightlyTrain's train.log."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gradtrend.ingest.files.regular import read_regular
 from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
 
-_HPARAMS_FILES = ("hparams.yaml", "hparams.yml")
+# In this order: what a logger wrote for the run, what a command was given, what a configuration says.
+_SETTINGS_FILES = (
+    "hparams.yaml", "hparams.yml", "hparams.json", "training_args.json", "training_args.yaml", "train_args.json",
+    "args.json", "args.yaml", "opt.yaml", "hyp.yaml", "params.json", "ds_config.json", "deepspeed_config.json",
+    "train_config.json", "train_config.yaml", "config.yaml", "config.yml", "config.json",
+)  # fmt: skip
+_MAX_JSON = 1 << 20  # bytes; settings are a few kilobytes
+_OF_WEIGHTS = ("dtype", "torch_dtype")
 _MAX_FOLDERS = 100  # loggers nest their folders a few levels; a data set beside them must not be walked
 _MAX_DEPTH = 3
 PART_BYTES = 16 * 1024 * 1024  # a run prints its arguments when it starts; a resumed one appends them to the log
@@ -23,11 +31,9 @@ _ARGS = re.compile(r"(Resolved Args:|Resolved configuration:|\bArgs:)\s*(?=\{)")
 def settings_of(folder: Path) -> Settings:
     """The settings that the files in a run folder give; what is missing or broken is simply not known."""
     sources = [settings_from(arguments) for arguments in _train_log_arguments(folder / _TRAIN_LOG)]
-    for path in _hparams_files(folder):
-        from gradtrend.ingest.files.yaml import read_yaml
-
+    for path in _settings_files(folder):
         try:
-            found = settings_from(read_yaml(path))
+            found = settings_from(_content(path))
         except RecursionError:  # YAML may hold itself
             continue
         if found.framework is None and re.match(r"version_\d+$", path.parent.name):
@@ -38,8 +44,25 @@ def settings_of(folder: Path) -> Settings:
     return merge_settings(Settings(), *sources)
 
 
-def _hparams_files(folder: Path) -> list[Path]:
-    """The hparams files in a run folder and its loggers' sub-folders, `version_1` before `version_0`."""
+def _content(path: Path) -> Mapping[str, Any]:
+    """The mapping in a file of settings; empty where it is none. The type of a model's weights, which its configuration
+    names, is not the precision of the run.
+    """
+    if path.suffix != ".json":
+        from gradtrend.ingest.files.yaml import read_yaml
+
+        return read_yaml(path)
+    try:
+        content = json.loads(read_regular(path, _MAX_JSON))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {key: value for key, value in content.items() if key not in _OF_WEIGHTS} if isinstance(content, dict) else {}
+
+
+def _settings_files(folder: Path) -> list[Path]:
+    """The files of settings in a run folder and its loggers' sub-folders, the surer first, `version_1` before
+    `version_0`.
+    """
     found: list[Path] = []
     level = [str(folder)]
     looked_at = 0
@@ -52,12 +75,12 @@ def _hparams_files(folder: Path) -> list[Path]:
                     for entry in entries:
                         if entry.is_dir():
                             below.append(entry.path)
-                        elif entry.name in _HPARAMS_FILES and entry.is_file():
+                        elif entry.name in _SETTINGS_FILES and entry.is_file():
                             found.append(Path(entry.path))
             except OSError:
                 continue
         level = sorted(below, reverse=True)[: _MAX_FOLDERS - looked_at]
-    return found
+    return sorted(found, key=lambda path: _SETTINGS_FILES.index(path.name))
 
 
 def _head_and_end(path: Path) -> str:

@@ -23,17 +23,13 @@ _WORDS: Mapping[str, tuple[bytes, ...]] = {
         b"fp16", b"apex", b"amp", b"gradscaler", b"loss scal", b"t overflow", b"d overflow", b"float16", b"mixed",
         b"optimization level o",
     ),
-    "bfloat16": (b"bf16", b"bfloat16"),
-    "updates-skipped": (b"skipping", b"overflow! ", b"t overflow", b"overflow detected"),
     "norm-not-finite": (b"norm is nan", b"norm is inf", b"norm is not finite", b"gradient is -nan", b"gradient is nan"),
     "scale-at-minimum": (
         b"minimum loss scale", b"scale is too small", b"scale already at", b"scale is small", b"scale to",
     ),
     "blames-the-rate": (b"try lowering the learning rate",),
     "attention-warning": (b"sdpa",),
-    "deepspeed": (b"deepspeed", b"zero_stage", b"zero-stage", b"zero stage", b"overlap_comm", b"stage3.py"),
     "ctc": (b"ctc",),
-    "checkpointing": (b"gradient_checkpointing", b"gradient checkpointing", b"use_reentrant"),
     "stops-on-nonfinite": (
         b"invalid loss, terminating", b"loss became infinite", b"loss became nan", b"loss is inf", b"loss is nan",
         b"losstensor is inf", b"nan loss", b"loss exploded", b"loss has exploded", b"nanlossduringtraining",
@@ -46,12 +42,9 @@ _WORDS: Mapping[str, tuple[bytes, ...]] = {
 _ONLY: Mapping[str, str] = {
     "float16": rf"\bfp16\b{_ON}|\bapex\b|(?<![\w-])amp{_ON}[:=_ ]|gradscaler|loss scal|grad(?:ient)? overflow"
     rf"|\bfloat16\b{_ON}|mixed[- _]precision{_ON}|optimization level o[12]",
-    "bfloat16": rf"\bbf16\b{_ON}|\bbfloat16\b",
-    "updates-skipped": r"skipping (?:step|update|updating|batch|the update)|overflow! |t overflow|overflow detected",
     "scale-at-minimum": r"scale (?:reached|is too small|already at|is small)|scale to:? (?:\d\.\d+e-|0\.0)",
     "attention-warning": r"sdpa[^\n]{0,80}(?:stride|warn|backward)",
     "ctc": r"(?<![a-z])ctc(?![a-z])|attctc|ctcloss|warpctc",
-    "checkpointing": rf"gradient[_ ]checkpointing{_ON}|use_reentrant",
 }
 # Of a log of which no row could be read: that its rows are of NaN.
 _ROWS_OF_NAN = r"(?:loss|cost|ppl|xent|norm|param\|)\w*[\]\s:='\"|]{1,6}-?(?:nan|inf)\b|\|\s+-?nan\s*\||\bnan +nan\b"
