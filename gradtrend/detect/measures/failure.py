@@ -184,6 +184,12 @@ def _updates_said_skipped(curve: Curve) -> float | None:
     return float("norm-not-finite" in curve.run.log.signs)
 
 
+def _failure_in_words(curve: Curve) -> float | None:
+    """1 where lines of the log say that loss or gradient is not finite and no value shows it, else 0."""
+    says = not curve.run.log.signs.isdisjoint(("stops-on-nonfinite", "rows-of-nan"))
+    return float(says and not fails_for_good(curve.run) and not curve.run.nonfinite.any)
+
+
 def _reward_rows(curve: Curve) -> float | None:
     """How many metrics are of rewards."""
     return float(sum(bool(re.search(_REWARD, name)) for name in metrics_of(curve.run.log)))
@@ -260,6 +266,9 @@ MEASURES: Mapping[str, Measure] = {
     "nonfinite_seen": Measure(_nonfinite_seen, "points", "norms and losses that are not finite", spans.nonfinite, ""),
     "updates_said_skipped": Measure(
         _updates_said_skipped, "", "1 where lines say that updates are skipped for their norm", spans.whole, ""
+    ),
+    "failure_in_words": Measure(
+        _failure_in_words, "", "1 where lines alone say that a value is not finite", spans.whole, ""
     ),
     "reward_rows": Measure(_reward_rows, "series", "metrics of rewards", spans.whole, ""),
     "norm_rows": Measure(_norm_rows, "points", "finite norms, zeros among them", spans.whole, ""),

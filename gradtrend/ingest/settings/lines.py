@@ -49,7 +49,8 @@ _ONLY: Mapping[str, str] = {
 # Of a log of which no row could be read: that its rows are of NaN.
 _ROWS_OF_NAN = r"(?:loss|cost|ppl|xent|norm|param\|)\w*[\]\s:='\"|]{1,6}-?(?:nan|inf)\b|\|\s+-?nan\s*\||\bnan +nan\b"
 # `total_loss: 6.65 (inf)`: the value of now, and of the run so far an average that is not finite.
-_AVERAGE = r"([\w/.]*loss[\w/.]*)[:=]? +-?\d[\d.e+-]* +\((?:inf|nan)\)"
+# (Names are bounded: a line of nothing but letters must not cost time by its square.)
+_AVERAGE = r"(?<![\w/.])([\w/.]{0,60}?loss[\w/.]{0,60})[:=]? +-?\d[\d.e+-]{0,30} +\((?:inf|nan)\)"
 
 
 @dataclass(frozen=True, slots=True)

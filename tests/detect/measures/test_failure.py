@@ -57,6 +57,10 @@ TABLE: dict[str, list[tuple[RunLog, float | None]]] = {
     "finite_losses": [(log_of(DIES, [*FALLS[:12], *[0.0] * 8]), 12), (log_of(NORM), 0)],
     "nonfinite_seen": [(log_of(DIES, FALLS), 8), (log_of(NORM, FALLS), 0)],
     "updates_said_skipped": [(log_of(NORM, signs=frozenset({"norm-not-finite"})), 1), (log_of(NORM), 0)],
+    "failure_in_words": [
+        (log_of(signs=frozenset({"rows-of-nan"})), 1), (log_of(NORM, signs=frozenset({"stops-on-nonfinite"})), 1),
+        (log_of(DIES, signs=frozenset({"stops-on-nonfinite"})), 0), (log_of(NORM), 0),
+    ],
     "reward_rows": [
         (with_others({"rewards/format": [1.0], "reward": [0.5], "rewarding": [1.0]}), 2), (log_of(NORM), 0),
     ],

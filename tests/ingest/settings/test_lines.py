@@ -157,3 +157,9 @@ def test_a_run_knows_its_framework_and_signs(tmp_path: Path) -> None:
 
 def test_every_sign_has_its_words() -> None:
     assert {*_WORDS, "rows-of-nan"} == SIGNS
+
+
+def test_a_line_of_letters_costs_no_time_by_its_square() -> None:
+    text = b"loss" * 4000 + b" 1.0 (inf) "  # at most what is ever read of a log
+    assert said_in(text) == said_in(text)
+    assert not said_in(text).notes
