@@ -126,6 +126,7 @@ def analyze(
     lr: str | None = None,
     source: str = "auto",
     run_id: str | None = None,
+    columns: str | Iterable[str] = (),
     rules_dir: str | PathLike[str] | None = None,
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
@@ -133,8 +134,9 @@ def analyze(
     """The judgement of the one run at `path`: a run folder, a log file, an MLflow store or a tracking URI.
 
     `metric`, `loss` and `lr` name the series where gradtrend would not find them; `source` names the format to read;
-    `run_id` picks a run of a store; `rules_dir` adds or overrides rules; `select` and `ignore` take rule ids, their
-    beginnings (`GT5`) and names, and filter the findings, not the verdict.
+    `run_id` picks a run of a store; `columns` names those of a table of bare numbers ("step,loss,-"); `rules_dir` adds
+    or overrides rules; `select` and `ignore` take rule ids, their beginnings (`GT5`) and names, and filter the
+    findings, not the verdict.
 
     A run that was read but tells too little has the verdict `undetermined`. Raises `InputError` where no run or more
     than one is found, or it cannot be read; `MissingPackageError`, one of these, where that takes a package that is not
@@ -151,6 +153,7 @@ def analyze(
         lr=lr,
         source=source,
         run_id=run_id,
+        columns=tuple(map(str.strip, columns.split(","))) if isinstance(columns, str) else tuple(columns),
         rules_dir=None if rules_dir is None else Path(rules_dir),
         select=split_list([select] if isinstance(select, str) else select),
         ignore=split_list([ignore] if isinstance(ignore, str) else ignore),

@@ -32,7 +32,11 @@ FORBIDDEN = [
     ("ingest/formats/csv/reader.py", "import gradtrend.ingest.captures", "Ingest: runs over formats"),
     ("ingest/captures/find.py", "import gradtrend.ingest.formats", "Ingest: runs over formats"),
     ("ingest/formats/csv/reader.py", "from gradtrend.ingest.formats.console import line", "Formats of logs"),
-    ("ingest/runs/split.py", "import gradtrend.ingest.formats.console.grammar", "Formats are known by their fronts"),
+    (
+        "ingest/runs/split.py",
+        "import gradtrend.ingest.formats.console.reader",
+        "Formats are known by their fronts",
+    ),
     ("detect/curves/series.py", "from gradtrend.detect.judge import judge", "Detect: judge over rules"),
     ("report/text/report.py", "import gradtrend.report.json.strict", "Report: formats of reports"),
     ("replay/inspect/fields.py", "import gradtrend.replay.native", "Replay: engine over conclusions"),

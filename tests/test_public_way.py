@@ -172,7 +172,7 @@ def test_a_format_that_needs_a_file_says_what_can_be_piped(site: Path) -> None:
     done = call(site, "analyze", "-", "--source", "toy")
     assert done.returncode == 3
     assert "toy cannot be read from standard input" in done.stdout
-    assert "Known there: console, jsonl." in done.stdout
+    assert "Known there: console, csv, jsonl." in done.stdout
 
 
 def test_a_python_program_names_them_too(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

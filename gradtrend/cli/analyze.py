@@ -69,7 +69,7 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     policy = Policy(*parse_fail_on(given["fail_on"], rules), given["allow_undetermined"])
     if given["output"]:
         check_writable(given["output"])
-    names = ("metric", "loss", "lr", "source", "run_id", "rules_dir", "select", "ignore", "replay", "trust")
+    names = ("metric", "loss", "lr", "source", "run_id", "columns", "rules_dir", "select", "ignore", "replay", "trust")
     options = AnalyzeOptions(**{name: given[name] for name in names})
     runs, failures = analyze_paths(paths, options, available_processes())
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)

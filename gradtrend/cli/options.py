@@ -15,6 +15,12 @@ _READING = (
     click.option("--loss", metavar="NAME", help="The loss's metric name."),
     click.option("--lr", metavar="NAME", help="The learning rate's metric name."),
     click.option("--source", default="auto", show_default=True, metavar="FORMAT", help="Read only this format."),
+    click.option(
+        "--columns",
+        metavar="NAMES",
+        callback=lambda context, option, given: () if given is None else tuple(map(str.strip, given.split(","))),
+        help="What the columns of bare numbers are called: step,loss,grad_norm (- for one to be left out).",
+    ),
     click.option("--run-id", metavar="ID", help="Which run of a store that holds several."),
 )
 

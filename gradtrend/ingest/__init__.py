@@ -7,6 +7,7 @@ nothing of roles, joining or judging.
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.runs.find import RunFiles, find_runs
 from gradtrend.ingest.runs.load import Choice, load_runs
 from gradtrend.ingest.settings.folder import settings_of
@@ -21,6 +22,7 @@ __all__ = [
     "Reading",
     "RunFiles",
     "adapters_of",
+    "check_columns",
     "find_runs",
     "load_runs",
     "series_of",

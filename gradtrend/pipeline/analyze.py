@@ -40,8 +40,8 @@ def analyze_run(path: str, options: AnalyzeOptions) -> RunReport:
     Raises `InputError` where there is none, or more than one, or it cannot be read; `ConfigError` as `analyze_paths`.
     """
     plan = _plan(options)
-    adapters_of(options.source)  # an error for a format that there is not comes before one for a path
-    runs = find_runs(path, options.source)
+    adapters_of(options.format)  # an error for a format that there is not comes before one for a path
+    runs = find_runs(path, options.format, options.names)
     logs = logs_of(runs[0], options) if len(runs) == 1 else ()
     names = [log.run for log in logs] or [run.name for run in runs]
     if len(names) > 1:

@@ -19,9 +19,9 @@ _R = TypeVar("_R")
 
 def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failure]:
     """The runs at a path, or the one failure to find any. Raises `ConfigError` for a source that there is not."""
-    adapters_of(options.source)
+    adapters_of(options.format)
     failures: list[Failure] = []
-    return _guarded(path, options, lambda: find_runs(path, options.source), failures) or failures
+    return _guarded(path, options, lambda: find_runs(path, options.format, options.names), failures) or failures
 
 
 def each_log(

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from gradtrend.ingest.formats.tensorboard.records import masked_crc
+from gradtrend.ingest.formats.tensorboard.checksums import masked_crc
 
 SEED = 20
 START = 1_760_000_000.0  # seconds since the epoch
@@ -42,11 +42,43 @@ def event_file(path: Path, steps: int = 200_000) -> None:
         "train/samples_per_second": 900.0 + norms(steps, 5),
         "train/epoch": np.arange(steps) / 1000,
     }
+    _write_events(path, tags, every=1)
+
+
+def lightly_train_events(path: Path, rows: int = 200_000, every: int = 50) -> None:
+    """An event file with five tags that LightlyTrain logs, every 50 steps as Lightning does: 1,000,000 scalars.
+
+    Their names differ in length by 0 to 4 and their steps have one to four bytes, so that records of one length are of
+    several tags.
+    """
+    tags = {
+        "train_loss": losses(rows),
+        "batch_time": 0.3 + norms(rows, 7) / 50,
+        "data_time": norms(rows, 8) / 100,
+        "gradient_norm": norms(rows),
+        "learning_rate": np.linspace(1e-3, 1e-5, rows),
+    }
+    _write_events(path, tags, every)
+
+
+def event_files(path: Path, files: int = 1000, rows: int = 20) -> None:
+    """A folder with 1,000 event files of five tags and 20 steps each: a run that was resumed, and resumed."""
+    path.mkdir()
+    for number in range(files):
+        part = norms(rows, number)
+        tags = {"train_loss": part + 1, "batch_time": part / 50, "data_time": part / 100, "gradient_norm": part,
+                "learning_rate": part / 1e4}  # fmt: skip
+        file = path / f"events.out.tfevents.{START + number:.0f}.bench.{number}.0"
+        _write_events(file, tags, every=1, first=number * rows)
+
+
+def _write_events(path: Path, tags: Mapping[str, Floats], every: int, first: int = 0) -> None:
+    """The values of each tag at the steps `first`, `first + every` and so on, as the writer of torch orders them."""
     with path.open("wb") as file:
         file.write(_record(b"\x09" + struct.pack("<d", START) + b"\x1a\x0dbrain.Event:2"))
-        for step in range(steps):
+        for row in range(len(next(iter(tags.values())))):
             for tag, values in tags.items():
-                file.write(_record(_event(tag, step, float(values[step]))))
+                file.write(_record(_event(tag, first + row * every, float(values[row]))))
 
 
 def _event(tag: str, step: int, value: float) -> bytes:
@@ -130,11 +162,14 @@ def small(path: Path) -> None:
     path.write_text("".join(json_rows(10)))
 
 
-EVENTS, ROWS, LAYERS, RUNS, SMALL, LONG = (
-    "events.out.tfevents.1760000000.bench", "metrics.jsonl", "layers.jsonl", "runs", "small.jsonl", "long.jsonl",
+EVENTS, LIGHTLY, PARTS, ROWS, LAYERS, RUNS, SMALL, LONG = (
+    "events.out.tfevents.1760000000.bench", "events.out.tfevents.1760000000.lightly", "parts", "metrics.jsonl",
+    "layers.jsonl", "runs", "small.jsonl", "long.jsonl",
 )  # fmt: skip
 INPUTS: dict[str, Callable[[Path], None]] = {
     EVENTS: event_file,
+    LIGHTLY: lightly_train_events,
+    PARTS: event_files,
     ROWS: json_lines,
     LAYERS: layer_rows,
     RUNS: run_folders,

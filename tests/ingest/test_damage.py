@@ -32,7 +32,7 @@ def sample(adapter: Adapter) -> bytes:
 
 
 # The others have tests of damage of their own.
-DAMAGED = [adapter for adapter in ADAPTERS if adapter.name not in ("jsonl", "mlflow", "tensorboard")]
+DAMAGED = [adapter for adapter in ADAPTERS if adapter.name not in ("dvclive", "jsonl", "mlflow", "tensorboard")]
 
 
 @pytest.mark.parametrize("adapter", DAMAGED, ids=lambda adapter: adapter.name)

@@ -10,15 +10,19 @@ import numpy as np
 from gradtrend.detect.curves.levels import pace_of
 from gradtrend.detect.curves.loss import masked_steps
 from gradtrend.detect.curves.series import IntArray, Series
-from gradtrend.model.runlog import RunLog
+from gradtrend.model.runlog import Note, RunLog
 from gradtrend.model.words import Cause, Order
 
 # From the collapse on at least this share of the points is non-finite: a filter or one rank may let a value through.
 _STAYS_SHARE = 0.9
 # So many non-finite points at the very end can still be skipped updates of a loss scaler that the log's end cut off.
 _SCALER_SKIPS = 2
+# As many non-finite values that came back make a habit (GT205), which the end of a log may cut anywhere.
+_OFTEN = 3
 # Half as much again as its lowest value: what GT303 calls a loss that climbs away.
 _CLIMBED = 1.5
+# A trainer that skips every second update still trains; one that skips more has lost the run.
+_MOST_SKIPPED = 0.5
 # Every norm non-finite is a collapse from this many rows on; fewer may be the first log of a run that goes on.
 _ALL_NONFINITE_ROWS = 3
 
@@ -103,10 +107,13 @@ def nonfinite_state(
     losses = [*([] if loss is None else [loss]), *later]
     grad_steps = [int(n.steps[~n.finite][0]) for n in norms if not n.finite.all()]
     loss_steps = [int(one.steps[~one.finite][0]) for one in losses if not one.finite.all()]
-    collapses = [c for n in norms if (c := _lasting(n, loss, scaled)) is not None]
+    unseen = _seen_where_skipped(log)
+    collapses = [c for n in norms if n.metric not in unseen and (c := _lasting(n, loss, scaled)) is not None]
     collapses += [c for one in losses if (c := _lost(one, norms)) is not None]
     if loss is not None and not loss_steps and (gone := _loss_gone(loss, collapses)) is not None:
         loss_steps = [gone]
+    if not loss_steps and (stopped := _loss_stopped(log, [*norms, *losses])) is not None:
+        loss_steps = [stopped]
     evidence = _evidence(log, norms, losses)
     first = min(collapses, key=lambda c: c.step, default=None)
     collapse_step = min([c.step for c in collapses] + ([] if evidence is None else [evidence]), default=None)
@@ -126,6 +133,14 @@ def nonfinite_state(
         collapse_points=first.points if first else 0,
         came_back=sum(_came_back(s) for s in (*norms, *losses)) + _trained_on(log, norms),
     )
+
+
+def _seen_where_skipped(log: RunLog) -> set[str]:
+    """The norms that are known from a trainer's warnings alone, where it skips less than half of the updates: at the
+    other steps they were finite.
+    """
+    notes = (note for note in log.notes if note.kind == "skipped-updates" and note.metric is not None)
+    return {str(note.metric) for note in notes if dict(note.measures).get("skipped_share", 0.0) < _MOST_SKIPPED}
 
 
 def _masked_share(loss: Series | None, norms: Sequence[Series]) -> float:
@@ -165,11 +180,18 @@ def _came_back(series: Series) -> int:
     return int((~series.finite[: finite[-1]]).sum()) if len(finite) else 0
 
 
+def _comes_and_goes(series: Series) -> bool:
+    """Whether so many non-finite values came back before that one or two at the end say nothing: the log ends there."""
+    return _came_back(series) >= _OFTEN
+
+
 def _lasting(norm: Series, loss: Series | None, scaled: bool) -> Collapse | None:
     """The collapse of a norm, unless it may be a loss scaler's skipped updates at the very end of the log."""
     collapse = find_collapse(norm)
     if collapse is None or collapse.points > _SCALER_SKIPS or collapse.index == 0:
         return collapse
+    if _comes_and_goes(norm):
+        return None
     skipped_before = not norm.finite[: collapse.index].all()
     if not scaled and not skipped_before:
         return collapse
@@ -184,6 +206,8 @@ def _lost(loss: Series, norms: Sequence[Series]) -> Collapse | None:
     may be empty there, has no norm) and where the loss had not climbed before: then it diverged, which is sure.
     """
     collapse = find_collapse(loss)
+    if collapse is not None and collapse.points <= _SCALER_SKIPS and _comes_and_goes(loss):
+        return None
     if collapse is None or collapse.points > 1 or not norms:
         return collapse
     values = loss.finite_values
@@ -206,9 +230,25 @@ def _evidence(log: RunLog, norms: Sequence[Series], losses: Sequence[Series]) ->
     last_finite = _last_finite(norms)
     steps = [c.step for c in log.captures if c.step is not None and not c.finite]
     steps += [r.batch for r in log.overflow_reports if r.detected]
-    if any(note.kind == "stopped-on-nan" for note in log.notes):
-        steps.append(_next_step([*norms, *losses]))
+    steps += [_stopped_at(note, [*norms, *losses]) for note in log.notes if note.kind == "stopped-on-nan"]
     return min((step for step in steps if step >= last_finite), default=None)
+
+
+def _stopped_at(note: Note, series: Sequence[Series]) -> int:
+    """The step at which the trainer stopped: the one that it names, else the next."""
+    return note.first_step if note.first_step is not None else _next_step(series)
+
+
+def _loss_stopped(log: RunLog, series: Sequence[Series]) -> int | None:
+    """The step whose loss made the trainer stop, by its last words; None where they do not speak of the loss, or where
+    only every so many steps are logged and they do not name theirs.
+    """
+    for note in log.notes:
+        if note.kind == "stopped-on-nan" and note.details == "loss":
+            every_step = all(int(pace_of(one.steps) or 1) == 1 for one in series)
+            if note.first_step is not None or every_step:
+                return _stopped_at(note, series)
+    return None
 
 
 def _next_step(series: Sequence[Series]) -> int:

@@ -17,7 +17,12 @@ _SAME = 1e-5
 
 
 def _finite_points(curve: Curve) -> float | None:
-    """How many finite positive norms there are."""
+    """How many finite positive norms there are; None for a norm that only the trainer's warnings tell of."""
+    series = curve.series
+    if series is not None and any(
+        n.metric == series.metric for n in curve.run.log.notes if n.kind == "skipped-updates"
+    ):
+        return None
     return 0.0 if curve.shape is None else float(curve.shape.points)
 
 
@@ -104,7 +109,9 @@ def _finite(curve: Curve) -> FloatArray:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "finite_points": Measure(_finite_points, "points", "finite positive norms", spans.whole, ""),
+    "finite_points": Measure(
+        _finite_points, "points", "finite positive norms", spans.whole, "known from warnings alone"
+    ),
     "gradient_norms": Measure(_gradient_norms, "series", "total gradient norms", spans.whole, ""),
     "share_at_top": Measure(_share_at_top, "share", "norms equal to the largest one", spans.whole),
     "share_at_one_value": Measure(_share_at_one_value, "share", "norms equal to their median", spans.whole),

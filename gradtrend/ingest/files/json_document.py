@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from gradtrend.model.runlog import Skipped
 # 200 MB.
 _LARGEST = 1 << 28
 _DECODER = json.JSONDecoder()
+_NESTS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')  # brackets, and the texts in which they are none
+_MOST_DIGITS = 4000  # Python refuses integers of more than 4,300 digits
 
 
 def read_text(path: Path) -> str:
@@ -29,9 +32,35 @@ def read_text(path: Path) -> str:
 def parse(text: str) -> Any | None:
     """The document, or None where the text is not whole JSON."""
     try:
-        return json.loads(text)
+        return parse_long(text)
     except (ValueError, RecursionError):
         return None
+
+
+def parse_long(text: str | bytes) -> Any:
+    """The JSON value of a text, also where it has an integer of more digits than Python converts in good time: that is
+    a float, and so infinite. Raises ValueError, or RecursionError for a text nested too deep.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # too many digits: the same again, as every other way of reading takes longer
+        return json.loads(text, parse_int=_integer)
+
+
+def _behind(text: str, start: int) -> int:
+    """Where the list or mapping that begins at `start` is closed; the text's end where it is not."""
+    depth = 0
+    for piece in _NESTS.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(piece[0], 0)
+        if not depth:
+            return piece.end()
+    return len(text)
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
 
 
 def rows_from(text: str, start: int, skipped: list[Skipped]) -> Iterator[Any]:
@@ -49,7 +78,11 @@ def values_from(text: str, start: int, skipped: list[Skipped], end: str = "") ->
             return
         try:
             value, position = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
+        except ValueError:
             skipped.append(Skipped("the file is cut off or damaged here", line=text.count("\n", 0, position) + 1))
             return
+        except RecursionError:
+            skipped.append(Skipped("nested too deep to be read", line=text.count("\n", 0, position) + 1))
+            position = _behind(text, position)
+            continue
         yield value

@@ -17,6 +17,8 @@ from gradtrend.model.runlog import Skipped
 
 CHUNK_BYTES = 4 * 1024 * 1024  # large enough that the work a chunk costs in Python does not show
 LONGEST_LINE = 16 * 1024 * 1024  # a logged line is a few kB; longer ones are dumps that need not fit in memory
+_LONGEST_HEAD = 4 * 1024 * 1024  # a row of 100,000 metrics
+_LINES_TOLD_BY = 2  # a header and a row
 _UTF8_BOM = codecs.BOM_UTF8
 _CUT = "the compressed file ends early or is damaged"
 # Bytes, read in some ten seconds; beyond them, a file that has grown more than so many times is no log. Logs shrink to
@@ -164,6 +166,22 @@ def open_log(path: Path) -> BinaryIO:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except InputError as error:
         raise InputError(f"{path}: {error.message}", error.hint) from error
+
+
+def head_of(source: BinaryIO, size: int) -> bytes:
+    """The first `size` bytes of a log, by which its format is told; of a text whose first two lines are longer, as much
+    as these have, and at most `_LONGEST_HEAD` bytes.
+    """
+    head = source.read(size)
+    while (
+        size <= len(head) < _LONGEST_HEAD
+        and head.count(b"\n", 0, len(head) - 1) < _LINES_TOLD_BY
+        and b"\0" not in head[:size]
+        and not is_compressed(head)
+        and (piece := source.read(CHUNK_BYTES // 8))
+    ):
+        head += piece
+    return head
 
 
 def decoded_head(head: bytes) -> bytes:

@@ -38,18 +38,26 @@ _AnyTagLoader.add_multi_constructor("", _drop_tag)
 
 def read_yaml(path: Path) -> Mapping[str, Any]:
     """The mapping in a YAML file, empty where it is none, or comes to more than settings ever do."""
+    content = _content(path)
+    return content if isinstance(content, Mapping) else {}
+
+
+def read_yaml_list(path: Path) -> list[str]:
+    """The words of a list in a YAML file; as `read_yaml`."""
+    content = _content(path)
+    return [word for word in content if isinstance(word, str)] if isinstance(content, list) else []
+
+
+def _content(path: Path) -> Any:
     try:
         loader = _AnyTagLoader(read_regular(path, _MAX_BYTES))
         try:
             node = loader.get_single_node()
-            if node is None or _size(node, {}) > _MAX_NODES:
-                return {}
-            content = loader.construct_document(node)
+            return None if node is None or _size(node, {}) > _MAX_NODES else loader.construct_document(node)
         finally:
             loader.dispose()
     except _DAMAGE:
-        return {}
-    return content if isinstance(content, Mapping) else {}
+        return None
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:

@@ -13,6 +13,7 @@ from functools import cache
 from gradtrend.ingest.formats import (
     console,
     csv,
+    dvclive,
     json,
     jsonl,
     mlflow,
@@ -30,6 +31,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     mlflow.ADAPTER,
     wandb.ADAPTER,
     trackio.ADAPTER,
+    dvclive.ADAPTER,
     json.ADAPTER,
     mmengine.ADAPTER,
     jsonl.ADAPTER,
@@ -37,6 +39,8 @@ ADAPTERS: tuple[Adapter, ...] = (
     csv.ADAPTER,
     console.ADAPTER,
 )
+
+read_columns = csv.read_stream  # a stream of numbers, whose columns the user names
 
 SOURCES = ("auto", *(adapter.name for adapter in ADAPTERS))  # what `--source` takes without a look at other packages
 

@@ -17,14 +17,19 @@ from gradtrend.model.runlog import Note, Settings, Skipped
 POINTS_SCHEMA = pl.Schema({"step": pl.Int64, "value": pl.Float64, "time": pl.Float64, "line": pl.Int64})
 HEAD_BYTES = 64 * 1024  # of a file, given to an adapter to tell it by: enough for the first rows of any log
 SQLITE_MAGIC = b"SQLite format 3\0"  # here, since a test for it must not load sqlite3
+NO_NORM_FOUND = "no-norm-found"  # the kind of a note that counts only where no log of the run has a norm
 MAX_SKIPPED_KEPT = 100  # the report lists the first 100 and a count
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the user said about reading. `run_id` picks a run in a store that holds several."""
+    """What the user said about reading. `run_id` picks a run in a store that holds several; `columns` names those of a
+    table of numbers without a header; `names` are the metrics that the user says are logged.
+    """
 
     run_id: str | None = None
+    columns: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,9 @@ class Adapter:
     run; it raises `InputError` where nothing can be used and lists lesser damage in `Reading.skipped`. `read_stream` is
     for formats that can be read once from a pipe.
 
+    `holds(path, head, names)` says whether a file can be read as this format by somebody who knows that it logs one of
+    these metrics, though nothing else tells it.
+
     What the format's own tools take for granted: `one_run_a_folder`, that files side by side are of one run;
     `holds_runs`, that one path may hold several runs, of which `ReadOptions.run_id` names one; `folder_a_series`, that
     a writer may put one series into a folder named after it.
@@ -80,6 +88,7 @@ class Adapter:
     claims: Callable[[Path, bytes], bool]
     read: Callable[[Path, ReadOptions], Sequence[Reading]]
     read_stream: Callable[[BinaryIO], Sequence[Reading]] | None = None
+    holds: Callable[[Path, bytes, Sequence[str]], bool] | None = None
     one_run_a_folder: bool = False
     holds_runs: bool = False
     folder_a_series: bool = False

@@ -33,7 +33,14 @@ class Naming:
     priority: int = 0
     chosen: bool = False
 
+    @property
+    def is_beside_the_task(self) -> bool:
+        """Whether it is a regularizer of the loss, which stands for the whole only where there is nothing else."""
+        return self.role is Role.LOSS and self.priority >= _BESIDE_THE_TASK
 
+
+SKIPPED_NORM = "gradient norm of skipped updates"  # known from a trainer's warnings alone, so only where not finite
+_BESIDE_THE_TASK = 20  # from this priority on a loss is a regularizer
 PART_OF_LOSS = 2  # from this priority on a loss is a part of the whole
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _LOOSE = re.compile(r"[\s_\-()\[\]]+")  # what joins words; names differ in nothing else but case
@@ -60,9 +67,20 @@ def name_metric(name: str) -> Naming:
     """What one metric name says on its own. `assign_roles` settles what needs the other names."""
     text = normalise(name)
     quantity = _quantity(text)
+    if name == SKIPPED_NORM:
+        return Naming(Role.GRAD_NORM, None, "the trainer warns of each norm that is not finite", quantity, priority=9)
     if patterns.OTHER_AXIS.search(text):
         return Naming(Role.OTHER, None, "the same metric over another axis than steps", quantity)
+    if patterns.SETTING.search(text):
+        return Naming(Role.OTHER, None, "a setting of the run, not measured", quantity)
     return _named_norm(name, text, quantity) or _named_otherwise(text, quantity)
+
+
+def is_held_out_loss(name: str) -> bool:
+    """Whether a name is that of a loss on data that is not trained on."""
+    text = normalise(name)
+    held_out = patterns.HELD_OUT.search(text) is not None
+    return held_out and patterns.LOSS.search(text) is not None and patterns.LOSS_NOT.search(text) is None
 
 
 def _named_norm(name: str, text: str, quantity: str) -> Naming | None:
@@ -113,9 +131,17 @@ def _layer_beside(name: str, text: str, core: re.Match[str], rest: str) -> str |
         return None if patterns.PARTS.match(rest) else _verbatim(name, text, start, start + len(rest))
     before = text[: core.start()].rstrip("_/.:")
     owner = _without_leading(before.lstrip("_/.:"))
-    if not patterns.LAYER_WORD.search(owner) or patterns.PARTS.match(re.split(r"[/.:]", owner)[-1]):
+    if _is_part(owner) or patterns.OF_LEARNER.search(text):
         return None
     return _verbatim(name, text, len(before) - len(owner), core.start())
+
+
+def _is_part(owner: str) -> bool:
+    """Whether what stands before a core names a part that is trained on its own, or nothing that could be a layer."""
+    if patterns.PARTS.match(re.split(r"[/.:]", owner)[-1]):
+        return True
+    inner = "/".join(word for word in owner.split("/") if not patterns.PARTS.match(word))
+    return patterns.LAYER_WORD.search(inner) is None
 
 
 def _named_otherwise(text: str, quantity: str) -> Naming:
@@ -160,4 +186,6 @@ def _loss_priority(quantity: str) -> int:
     """0 for the training loss itself, more for a loss that is only a part of it."""
     if quantity in patterns.THE_LOSS:
         return 0
-    return 1 if quantity in patterns.USUAL_LOSS else PART_OF_LOSS + quantity.count("_")
+    if quantity in patterns.USUAL_LOSS:
+        return 1
+    return PART_OF_LOSS + quantity.count("_") + (_BESIDE_THE_TASK if patterns.REGULARIZER.search(quantity) else 0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from typing import Any
 
 INT64_LIMIT = 1 << 63  # steps and times are 64-bit integers; text, JSON and SQLite can hold larger ones
@@ -13,6 +15,8 @@ _NONFINITE_WORDS = {
     "inf": math.inf, "+inf": math.inf, "-inf": -math.inf,
     "infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf,
 }  # fmt: skip
+_FAR_ABOVE = 10  # a number that lost its exponent is at least a thousand times too large: e-05 is rarely e-02
+_WRITTEN = re.compile(r"[+-]?\d+(?P<decimals>[.,]\d*)?(?P<exponent>[eE][+-]?\d+)?")
 
 
 def number(value: Any) -> float | None:
@@ -31,16 +35,10 @@ def number(value: Any) -> float | None:
 
 def parse_number(text: str) -> float | None:
     """A number written as text, or None. Python's underscores in digits are not numbers in a log."""
-    text = text.strip()
-    word = _NONFINITE_WORDS.get(text.lower())
-    if word is not None:
-        return word
-    if "_" in text or not text:
-        return None
     try:
-        return float(text)
-    except ValueError:
-        return None
+        return float(text) if "_" not in text else None
+    except ValueError:  # rare in a log, so that it is looked at when it occurs
+        return _NONFINITE_WORDS.get(text.strip().lower())
 
 
 def whole(value: Any) -> int | None:
@@ -49,3 +47,27 @@ def whole(value: Any) -> int | None:
     if as_float is None or not math.isfinite(as_float) or as_float != int(as_float) or abs(as_float) >= INT64_LIMIT:
         return None
     return int(value) if isinstance(value, int) else int(as_float)
+
+
+def could_be_cut(cell: str, others: Iterable[str]) -> bool:
+    """Whether the last number of a log without a newline at its end may be the beginning of a longer one; `others` are
+    the numbers before it.
+
+    It is one when it is written unlike them all: with fewer decimals (12 of 123474.7), with a shorter exponent (1e-0 of
+    1e-05), or without the exponent that others have and far above them (3.5 of 3.5e-05). What is cut later on is wrong
+    by less than its last digit.
+    """
+    own = _WRITTEN.fullmatch(cell)
+    written = [match for other in others if (match := _WRITTEN.fullmatch(other)) is not None]
+    if own is None or not written:  # `1.5e-`, `na`: no number that could be believed
+        return False
+    exponents = [len(match["exponent"]) for match in written if match["exponent"]]
+    if exponents and own["exponent"]:
+        return len(own["exponent"]) < min(exponents)
+    if exponents and _size(own) > _FAR_ABOVE * max(map(_size, written)):
+        return True
+    return len(own["decimals"] or "") < min(len(match["decimals"] or "") for match in written)
+
+
+def _size(written: re.Match[str]) -> float:
+    return abs(float(written[0].replace(",", ".")))

@@ -22,7 +22,7 @@ CORE = re.compile(
     + rf"(?:l2_)?{_GRAD}(?:[_/.]?{_ORDER})*[_/.]?(?:l2_?)?(?:norms?|l2)"
     + rf"|(?:global_|total_)?(?:l2_)?norms?[_/.](?:of_)?(?:the_)?{_GRAD}"
     + rf"|{_GRAD}[_/.](?:l2|magnitude|mag)"
-    + r"|g_?norms?|gn"
+    + rf"|(?:{_GRAD}_)?g_?norms?|gn|grdn"
     + r"|(?:global|total)_(?:l2_)?norm"
     + r")"
     + _END
@@ -59,13 +59,23 @@ SQUARED = re.compile(_EDGE + r"(?:sq|square|squared|sqr)" + _END)
 # Parts of a model that are trained with their own optimiser: each norm is a total of its own, not a layer.
 PARTS = re.compile(
     r"^(?:agent|actor|critic|policy|value|vf|pi|q|qf\d?|q\d|generator|discriminator|gen|disc|netg|netd|g|d|d_\w|g_\w|world_model"
-    r"|student|teacher|reward|alpha|encoder_opt|online|main|aux|vae|gan"
+    r"|student|teacher|reward|alpha|encoder_opt|[pv]|online|main|aux|vae|gan"
     r"|(?:rank|agent|policy|actor|critic|generator|discriminator|learner|worker)_?\d+)$"
 )
+# RLlib: `info/learner/red_0/learner_stats/grad_gnorm`, `learners/p1/gradients_default_optimizer_global_norm`. Each
+# policy is trained on its own, whatever it is called.
+OF_LEARNER = re.compile(_EDGE + r"(?:(?:info/learner|learners)/[^/]+/|learner_stats/)")
+# What a row repeats of how the run was set up: `config/lr` of Ray Tune is no learning rate of that step.
+SETTING = re.compile(_EDGE + r"(?:config|hparams?|hyper_?params?|hyperparameters)[/.]")
 # `ema` stands for averaged weights, which are evaluated and not trained; `dev` is sure only as a whole word of a name.
 HELD_OUT = re.compile(rf"{_EDGE}(?:{'|'.join((*HELD_OUT_WORDS, 'dev', 'holdout', 'ema'))}){_END}")
 LOSS = re.compile(
-    r"(?:^|[_/.:])(?:\w*loss(?:es)?|nll|cross_?entropy|xent|elbo|mse|bce)(?=$|[_/.:])|^(?:cost|objective)$"
+    r"(?:^|[_/.:])(?:\w*loss(?:es)?|loss(?:v|pi|q\d?)|nll|cross_?entropy|xent|elbo|mse|bce)(?=$|[_/.:])"
+    r"|^(?:(?:train(?:ing)?|current|cur|avg|average|mean|total|batch)_?)?(?:cost|objective)$"
+)
+# Terms beside the task itself: they say least of how training goes.
+REGULARIZER = re.compile(
+    r"(?:^|_)(?:entropy|ent|kl|aux|auxiliary|reg|regularization|z|commit|commitment|balance|penalty)(?:_|$)"
 )
 LOSS_NOT = re.compile(
     r"loss_?(?:scale|scaler|scaling|weight|coef|lambda|fn|mask|ratio|time|std|var|spike|delta|per_token_count|count|filter|is_|has_|nonfinite|nan|inf|finite)"
@@ -86,8 +96,10 @@ PARAM_NORM = re.compile(
     _EDGE + r"(?:(?:params?|parameters?|weights?|model)[_/.](?:l2_)?(?:global_)?norms?"
     r"|(?:l2_)?norms?[_/.](?:params?|weights?|parameters?)|pnorm|wnorm)" + _END
 )
-LEADING = re.compile(r"^(?:train|training|trainer|metrics?|optim|optimizer|debug|stats|scalars?|log|perf)[_/.:]")
-TRAILING = re.compile(r"[_/.:](?:train|training|step)$")
+LEADING = re.compile(
+    r"^(?:ray/tune|train|training|trainer|metrics?|optim|optimizer|debug|stats|scalars?|log|perf)[_/.:]"
+)
+TRAILING = re.compile(r"[_/.:](?:train|training|step|nats?|bits?)$")  # the last two are units: `Loss [nats]`
 LAYER_WORD = re.compile(r"\d|(?:^|[_/.:])(?:weight|bias|layers?|blocks?)(?:$|[_/.:])")
 OTHER_AXIS = re.compile(r"_vs_\w+$")  # Megatron writes each metric a second time, over samples
 
@@ -95,6 +107,7 @@ OTHER_AXIS = re.compile(r"_vs_\w+$")  # Megatron writes each metric a second tim
 WEAK_NORMS = {
     "norm": "a bare `norm` beside a loss is the gradient norm",
     "grad": "a bare `grad` beside a loss is the gradient norm",
+    "gparam": "OpenNMT's and seq2seq-attn's |GParam|, beside |Param|",
     "grad_param_norm": "the gradient norm over that of the parameters: its shape is the gradient's",
 }
 # What the one loss of a run is called, and, where that is missing, what may stand for it.
@@ -102,7 +115,8 @@ THE_LOSS = frozenset({
     "loss", "train_loss", "loss_train", "training_loss", "total_loss", "loss_total", "loss_train_total",
 })  # fmt: skip
 USUAL_LOSS = frozenset({
-    "lm_loss", "nll", "cost", "loss_avg", "loss_mean", "avg_loss", "mean_loss", "batch_loss", "running_loss", "ce_loss",
+    "lm_loss", "nll", "cost", "current_cost", "train_cost", "total_cost", "loss_avg", "loss_mean", "avg_loss",
+    "mean_loss", "batch_loss", "running_loss", "ce_loss",
     "cross_entropy", "cross_entropy_loss", "language_cross_entropy", "reduced_train_loss",
     "loss_metrics_global_avg_loss",
 })  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +41,12 @@ class RunFiles:
     is_stream: bool = False
 
 
-def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
-    """The runs at a path, at least one. Raises InputError for a missing or unreadable path."""
+def find_runs(path: str, source: str = "auto", names: Sequence[str] = ()) -> tuple[RunFiles, ...]:
+    """The runs at a path, at least one. `names` are metrics that the user says are logged there: a table with such a
+    column is a log, whatever else its header has.
+
+    Raises InputError for a missing or unreadable path.
+    """
     if not path:  # and not the current folder, which Path makes of it
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
     root = Path(path)
@@ -53,11 +58,11 @@ def find_runs(path: str, source: str = "auto") -> tuple[RunFiles, ...]:
         if not root.exists():
             raise InputError(f"{path}: no such file or folder")
         if not root.is_dir():
-            return (_single(path, root, source),)
+            return (_single(path, root, source, names),)
         adapter = adapter_without_head(root, source)
         if adapter is not None:
             return (RunFiles(path, root, (LogFile(root, adapter),)),)
-        tree = log_tree(root, source)
+        tree = log_tree(root, source, names)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}", "Check the permissions of the path.") from error
     return tuple(_named(path, root, run) for run in _group(tree)) or (RunFiles(path, root, ()),)
@@ -79,18 +84,20 @@ def _at_address(path: str, root: Path, source: str) -> RunFiles:
     return RunFiles(path, root, (LogFile(root, adapter),))
 
 
-def _single(path: str, file: Path, source: str) -> RunFiles:
+def _single(path: str, file: Path, source: str, names: Sequence[str]) -> RunFiles:
     if file.is_fifo():
         return _stream(path, file, source)
     if not file.is_file():
         raise InputError(f"{path}: neither a file nor a folder", "Give a log, or pipe one into `gradtrend analyze -`.")
     if file.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty", "The run may not have flushed its log yet.")
-    adapter = adapter_for(file, source)
+    adapter = adapter_for(file, source, names)
     if adapter is None:
-        names = ", ".join(name for name in SOURCES if name != "auto")
+        known = ", ".join(name for name in SOURCES if name != "auto")
         raise InputError(
-            f"{path}: not a log that gradtrend knows", f"Known formats: {names}; --source names one outright."
+            f"{path}: not a log that gradtrend knows",
+            f"Known formats: {known}; --source names one outright, --metric NAME the column of a table, and"
+            " --columns step,loss,grad_norm the columns of one without names.",
         )
     return RunFiles(path, file.parent, (LogFile(file, adapter),))
 

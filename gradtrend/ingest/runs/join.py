@@ -55,6 +55,8 @@ def join(readings: Sequence[Reading], namings: Mapping[str, Naming]) -> Joined:
             notes += _cross_checks(ranked[0], ranked[1:])
     losses = [track.reach for track in best if namings[track.metric].role is Role.LOSS]
     wholes = whole_losses(losses, namings, [track.metric for track in best])
+    if not wholes:  # then a term speaks for the loss: that of the task before those beside it
+        best.sort(key=lambda track: namings[track.metric].is_beside_the_task)
     notes += _lost_parts(best, namings, wholes)
     namings = without_parts(namings, losses, wholes)
     norms = (track for track in best if namings[track.metric].role is Role.GRAD_NORM)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
-from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading import NO_NORM_FOUND, Reading, ReadOptions
 from gradtrend.ingest.reading.patterns import HELD_OUT_WORDS
 from gradtrend.ingest.runs.find import RunFiles
 from gradtrend.ingest.runs.join import join
+from gradtrend.ingest.runs.magnitudes import with_magnitudes
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.ingest.runs.steps import with_steps
 from gradtrend.ingest.settings.folder import settings_of
@@ -19,6 +22,9 @@ from gradtrend.ingest.settings.frameworks import framework_of_metrics, most_part
 from gradtrend.ingest.settings.lines import with_lines
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, RunLog, Settings, Skipped, Source
+from gradtrend.model.words import Role
+
+_ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,12 @@ def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunL
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
     readings, errors = _read_all(run, options)
+    fits = _fits(readings)
+    if len(fits) > 1:
+        return tuple(
+            _joined(replace(run, name=f"{run.name}#{i}"), [fit], errors, choice, debug=i == 1)
+            for i, fit in enumerate(fits, start=1)
+        )
     apart = _apart(readings, run)
     if len(apart) < 2:
         return (_joined(run, readings, errors, choice),)
@@ -44,6 +56,15 @@ def load_runs(run: RunFiles, options: ReadOptions, choice: Choice) -> tuple[RunL
     first = _joined(named[0], apart[0], errors, choice)
     rest = [_joined(name, parts, [], choice, debug=False) for name, parts in zip(named[1:], apart[1:], strict=True)]
     return (first, *rest)
+
+
+def _fits(readings: list[Reading]) -> list[Reading]:
+    """The fits in the one table of a run; how they are told apart is loaded where there is a table."""
+    if len(readings) != 1 or readings[0].format != "csv":
+        return []
+    from gradtrend.ingest.runs.interleaved import fits_apart
+
+    return fits_apart(readings[0])
 
 
 def _apart(readings: list[Reading], run: RunFiles) -> list[list[Reading]]:
@@ -66,12 +87,15 @@ def _joined(
         readings = held
     numbered = [with_steps(_named_by_folder(with_lines(reading), run)) for reading in readings]
     names = {name for reading in numbered for name in reading.series}
+    choice = _as_logged(choice, names)
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
     _check_choice(choice, names, run.name)
+    namings = with_magnitudes(namings, numbered)
     joined = join(numbered, namings)
     notes = joined.notes + _without_steps(numbered)
     sources = tuple(_source(reading, run) for reading in numbered)
-    noticed = (note for reading in numbered for note in reading.notes)
+    has_norm = any(naming.role is Role.GRAD_NORM for naming in namings.values())
+    noticed = (n for reading in numbered for n in reading.notes if not (has_norm and n.kind == NO_NORM_FOUND))
     return RunLog(
         run=run.name,
         table=joined.table,
@@ -142,6 +166,20 @@ def _without_steps(readings: Sequence[Reading]) -> tuple[Note, ...]:
         return ()
     names = ", ".join(reading.path.name for reading in readings)
     return (Note("no-steps", f"{names} logs no step: its rows are numbered from 0"),)
+
+
+def _as_logged(choice: Choice, names: set[str]) -> Choice:
+    """The choice with names as they are logged, where they are spelt as reports print what is unsafe to show."""
+    chosen = {
+        option: name if name in names else plain
+        for option in ("metric", "loss", "lr")
+        if (name := getattr(choice, option)) is not None and (plain := _ESCAPED.sub(_unescaped, name)) in {*names, name}
+    }
+    return replace(choice, **chosen)
+
+
+def _unescaped(code: re.Match[str]) -> str:
+    return chr(min(int(code[code.lastindex or 0], 16), sys.maxunicode))
 
 
 def _check_choice(choice: Choice, names: set[str], run: str) -> None:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gradtrend.ingest.reading.columns import longest_gap
-from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming, normalise
-from gradtrend.ingest.reading.patterns import HELD_OUT, LOSS, LOSS_NOT
+from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming, is_held_out_loss, normalise
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
 
@@ -103,9 +102,7 @@ def gone_note(gone: Sequence[Gone]) -> Note | None:
 
 def is_any_loss(metric: str, naming: Naming) -> bool:
     """Whether a metric is a loss: of training, whole or in part, or on held-out data."""
-    text = normalise(metric)
-    held_out = HELD_OUT.search(text) is not None and LOSS.search(text) is not None and not LOSS_NOT.search(text)
-    return naming.role is Role.LOSS or (naming.role is Role.OTHER and held_out)
+    return naming.role is Role.LOSS or (naming.role is Role.OTHER and is_held_out_loss(metric))
 
 
 def ends_finite(rows: pl.DataFrame) -> bool:

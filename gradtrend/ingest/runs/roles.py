@@ -6,8 +6,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from gradtrend.ingest.reading.names import Naming, name_metric
+from gradtrend.ingest.reading.names import PART_OF_LOSS, Naming, name_metric, normalise
 from gradtrend.model.words import Role
+
+_TOTALS = frozenset({"total", "train/total", "train_total"})
+# A loss or a learning rate of an optimizer, by its number.
+_NUMBERED = re.compile(r"(?:^|[_/.])(?:loss|lr|learning_rate)[_/.](\d+)$")
 
 
 def assign_roles(
@@ -19,6 +23,7 @@ def assign_roles(
     the caller checks that.
     """
     namings = _own_value_of_twins({name: name_metric(name) for name in names})
+    namings = _norms_of_optimizers(_total_of_terms(namings))
     namings = _drop_weaker_norms(_layers_called_l2(namings))
     namings = _override(namings, Role.GRAD_NORM, metric)
     namings = _override(namings, Role.LOSS, loss)
@@ -39,6 +44,38 @@ def _layers_called_l2(namings: Mapping[str, Naming]) -> dict[str, Naming]:
         if naming.role is Role.GRAD_NORM and naming.layer is None and re.search(r"[/.:]l2$", name):
             result[name] = replace(naming, layer="l2", why="a gradient norm of the layer l2")
     return result
+
+
+def _total_of_terms(namings: Mapping[str, Naming]) -> dict[str, Naming]:
+    """A bare `total` is the loss beside a norm or terms of a loss, where nothing else is the whole loss."""
+    roles = {naming.role for naming in namings.values()}
+    whole = any(n.role is Role.LOSS and n.priority < PART_OF_LOSS for n in namings.values())
+    if whole or not roles & {Role.LOSS, Role.GRAD_NORM}:
+        return dict(namings)
+    why = "the total of the terms beside it"
+    return {
+        name: Naming(Role.LOSS, None, why, naming.quantity) if normalise(name) in _TOTALS else naming
+        for name, naming in namings.items()
+    }
+
+
+def _norms_of_optimizers(namings: Mapping[str, Naming]) -> dict[str, Naming]:
+    """`grad_norm_0` and `grad_norm_1` are of two layers, but beside `loss_0`, `loss_1` or `lr_0`, `lr_1` of two models,
+    each with an optimizer of its own (a discriminator and a generator): then each is a norm of a whole.
+    """
+    numbered = {naming.layer: name for name, naming in namings.items() if _is_numbered_norm(naming)}
+    others = {match[1] for name in namings if (match := _NUMBERED.search(normalise(name))) is not None}
+    if len(numbered) < 2 or not numbered.keys() <= others:
+        return dict(namings)
+    why = "a gradient norm of a model with an optimizer of its own"
+    wholes = set(numbered.values())
+    return {
+        name: replace(naming, layer=None, why=why) if name in wholes else naming for name, naming in namings.items()
+    }
+
+
+def _is_numbered_norm(naming: Naming) -> bool:
+    return naming.role is Role.GRAD_NORM and naming.layer is not None and naming.layer.isdigit()
 
 
 def _own_value_of_twins(namings: Mapping[str, Naming]) -> dict[str, Naming]:

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.formats import adapters_of
+from gradtrend.ingest.files.streams import head_of
+from gradtrend.ingest.formats import adapters_of, read_columns
 from gradtrend.ingest.reading import HEAD_BYTES, Adapter, Reading, ReadOptions
 from gradtrend.ingest.settings.lines import with_lines
 
@@ -63,9 +65,9 @@ def _streamed(source: str) -> list[Adapter]:
 def _read(source: str, path: Path, options: ReadOptions) -> Sequence[Reading]:
     try:
         if path == PATH:
-            return _from_stream(source, _standard_input(), "-: nothing came on standard input")
+            return _from_stream(source, _standard_input(), "-: nothing came on standard input", options)
         with _open_pipe(path) as stream:
-            readings = _from_stream(source, stream, f"{path}: nothing came through this pipe")
+            readings = _from_stream(source, stream, f"{path}: nothing came through this pipe", options)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     return [replace(reading, path=path) for reading in readings]
@@ -77,15 +79,18 @@ def _standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def _from_stream(source: str, stream: BinaryIO, empty: str) -> Sequence[Reading]:
-    head = stream.read(HEAD_BYTES)
+def _from_stream(source: str, stream: BinaryIO, empty: str, options: ReadOptions) -> Sequence[Reading]:
+    head = head_of(stream, HEAD_BYTES)
     if not head.strip():
         raise InputError(empty, _PIPE_IN)
+    whole = io.BufferedReader(cast(io.RawIOBase, _PutBack(head, stream)))
+    if options.columns:
+        return read_columns(whole, options.columns)
     wanted = _streamed(source)
-    chosen = next((adapter for adapter in wanted if adapter.claims(PATH, head)), wanted[-1])
+    known = (one for one in wanted if one.holds is not None and one.holds(PATH, head, options.names))
+    chosen = next(chain(known, (one for one in wanted if one.claims(PATH, head))), wanted[-1])
     assert chosen.read_stream is not None
-    readings = chosen.read_stream(io.BufferedReader(cast(io.RawIOBase, _PutBack(head, stream))))
-    return [with_lines(reading, head) for reading in readings]
+    return [with_lines(reading, head) for reading in chosen.read_stream(whole)]
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradtrend.ingest.files.streams import head_of
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import HEAD_BYTES, Adapter
 
@@ -48,17 +49,21 @@ class Tree:
             yield from child.all_logs()
 
 
-def adapter_for(file: Path, source: str = "auto") -> Adapter | None:
-    """The adapter that claims a file, by content and then by name; `source` names one outright."""
+def adapter_for(file: Path, source: str = "auto", names: Sequence[str] = ()) -> Adapter | None:
+    """The adapter that claims a file, by content and then by name; `source` names one outright. One that knows a metric
+    of the file by its name in `names` comes before all.
+    """
     adapters = adapters_of(source)
     if source != "auto":
         return next(adapter for adapter in adapters if adapter.name == source)
-    return _first_to_claim(adapters, file)
+    return _first_to_claim(adapters, file, names)
 
 
-def _first_to_claim(adapters: Sequence[Adapter], file: Path) -> Adapter | None:
+def _first_to_claim(adapters: Sequence[Adapter], file: Path, names: Sequence[str]) -> Adapter | None:
     with file.open("rb") as opened:
-        head = opened.read(HEAD_BYTES)
+        head = head_of(opened, HEAD_BYTES)
+    if names and (known := next((a for a in adapters if a.holds is not None and a.holds(file, head, names)), None)):
+        return known
     return next((adapter for adapter in adapters if adapter.claims(file, head)), None)
 
 
@@ -73,8 +78,9 @@ class _Walk:
     Symlink loops are cut, and no folder is entered often: a dozen that link to one another have millions of paths.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, names: Sequence[str]) -> None:
         self._source = source
+        self._names = names
         self._adapters = adapters_of(source)
         self._passed_over = _NEVER if source in SOURCES else _NOTHING
         self._visits: Counter[_Place] = Counter()
@@ -112,7 +118,7 @@ class _Walk:
         if not file.is_file() or self._passed_over.search(file.name) or file.stat().st_size == 0:
             return None
         try:
-            adapter = _first_to_claim(self._adapters, file)
+            adapter = _first_to_claim(self._adapters, file, self._names)
         except PermissionError:  # known by its name, it is told when it is read
             adapter = next((a for a in self._adapters if a.claims(file, b"")), None)
         return LogFile(file, adapter) if adapter is not None and self._source in ("auto", adapter.name) else None
@@ -123,6 +129,6 @@ def _place(folder: Path) -> _Place:
     return status.st_dev, status.st_ino
 
 
-def log_tree(folder: Path, source: str) -> Tree:
-    """The tree of logs under a folder; of the format `source`, unless it is `auto`."""
-    return _Walk(source).tree(folder)
+def log_tree(folder: Path, source: str, names: Sequence[str] = ()) -> Tree:
+    """The tree of logs under a folder; of the format `source`, unless it is `auto`. `names` as `adapter_for` has it."""
+    return _Walk(source, names).tree(folder)

@@ -1,4 +1,4 @@
-"""The settings of a run folder: the files in which frameworks leave them, LightlyTrain's train.log."""
+"""The settings of a run folder: hparams.yaml, Hydra's config, Ray Tune's params.json, LightlyTrain's train.log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from gradtrend.ingest.files.regular import read_regular
 from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
 
-# In this order: what a logger wrote for the run, what a command was given, what a configuration says.
-_SETTINGS_FILES = (
+# What a logger wrote for the run comes before what a command was given.
+_HPARAMS_FILES = (
     "hparams.yaml", "hparams.yml", "hparams.json", "training_args.json", "training_args.yaml", "train_args.json",
-    "args.json", "args.yaml", "opt.yaml", "hyp.yaml", "params.json", "ds_config.json", "deepspeed_config.json",
-    "train_config.json", "train_config.yaml", "config.yaml", "config.yml", "config.json",
+    "args.json", "args.yaml", "opt.yaml", "hyp.yaml", "ds_config.json", "deepspeed_config.json",
 )  # fmt: skip
-_MAX_JSON = 1 << 20  # bytes; settings are a few kilobytes
-_OF_WEIGHTS = ("dtype", "torch_dtype")
+_HYDRA = ".hydra"  # the folder of the config of a run, and of what was said on the command line
+_CONFIG, _OVERRIDES = "config.yaml", "overrides.yaml"
+_RAY_TUNE = "params.json"  # is beside these logs, if it is Ray Tune's
+_TRIAL_LOGS = ("result.json", "progress.csv")
+_MOST_JSON = 1 << 20  # bytes
 _MAX_FOLDERS = 100  # loggers nest their folders a few levels; a data set beside them must not be walked
 _MAX_DEPTH = 3
 PART_BYTES = 16 * 1024 * 1024  # a run prints its arguments when it starts; a resumed one appends them to the log
@@ -31,9 +33,9 @@ _ARGS = re.compile(r"(Resolved Args:|Resolved configuration:|\bArgs:)\s*(?=\{)")
 def settings_of(folder: Path) -> Settings:
     """The settings that the files in a run folder give; what is missing or broken is simply not known."""
     sources = [settings_from(arguments) for arguments in _train_log_arguments(folder / _TRAIN_LOG)]
-    for path in _settings_files(folder):
+    for path in (*_config_files(folder), *_hparams_files(folder)):
         try:
-            found = settings_from(_content(path))
+            found = settings_from(_read(path))
         except RecursionError:  # YAML may hold itself
             continue
         if found.framework is None and re.match(r"version_\d+$", path.parent.name):
@@ -44,25 +46,34 @@ def settings_of(folder: Path) -> Settings:
     return merge_settings(Settings(), *sources)
 
 
-def _content(path: Path) -> Mapping[str, Any]:
-    """The mapping in a file of settings; empty where it is none. The type of a model's weights, which its configuration
-    names, is not the precision of the run.
-    """
-    if path.suffix != ".json":
-        from gradtrend.ingest.files.yaml import read_yaml
+def _config_files(folder: Path) -> Iterator[Path]:
+    """The files of Hydra and of Ray Tune in a run folder, the surest first."""
+    yield from (file for name in (_OVERRIDES, _CONFIG) if (file := folder / _HYDRA / name).is_file())
+    if (folder / _RAY_TUNE).is_file() and any((folder / log).is_file() for log in _TRIAL_LOGS):
+        yield folder / _RAY_TUNE
 
-        return read_yaml(path)
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """What a file says, as a mapping; empty where it is damaged."""
+    if path.suffix == ".json":
+        return _read_json(path)
+    from gradtrend.ingest.files.yaml import read_yaml, read_yaml_list
+
+    if path.name == _OVERRIDES:
+        return dict(word.lstrip("+~").split("=", 1) for word in read_yaml_list(path) if "=" in word)
+    return read_yaml(path)
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(read_regular(path, _MAX_JSON))
+        content = json.loads(read_regular(path, _MOST_JSON))
     except (OSError, ValueError, RecursionError):
         return {}
-    return {key: value for key, value in content.items() if key not in _OF_WEIGHTS} if isinstance(content, dict) else {}
+    return content if isinstance(content, Mapping) else {}
 
 
-def _settings_files(folder: Path) -> list[Path]:
-    """The files of settings in a run folder and its loggers' sub-folders, the surer first, `version_1` before
-    `version_0`.
-    """
+def _hparams_files(folder: Path) -> list[Path]:
+    """The hparams files in a run folder and its loggers' sub-folders, `version_1` before `version_0`."""
     found: list[Path] = []
     level = [str(folder)]
     looked_at = 0
@@ -75,12 +86,12 @@ def _settings_files(folder: Path) -> list[Path]:
                     for entry in entries:
                         if entry.is_dir():
                             below.append(entry.path)
-                        elif entry.name in _SETTINGS_FILES and entry.is_file():
+                        elif entry.name in _HPARAMS_FILES and entry.is_file():
                             found.append(Path(entry.path))
             except OSError:
                 continue
         level = sorted(below, reverse=True)[: _MAX_FOLDERS - looked_at]
-    return sorted(found, key=lambda path: _SETTINGS_FILES.index(path.name))
+    return sorted(found, key=lambda path: _HPARAMS_FILES.index(path.name))
 
 
 def _head_and_end(path: Path) -> str:

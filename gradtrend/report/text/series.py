@@ -16,7 +16,8 @@ from gradtrend.report.wording.style import Style
 if TYPE_CHECKING:  # the help of all commands loads this file
     from gradtrend.model.series import LoggedSeries
 
-_NAME = 40  # columns for a metric's name
+_LEAST_NAME = 48  # columns for the names of metrics that stand in one line with the rest
+_LAYER = 20
 _LOOKS_LIKE = ("grad", "norm")
 _HEAD = ("metric", "role", "layer", "points", "steps", "parts", "NaN/inf")
 
@@ -42,7 +43,7 @@ def _reason_lines(series: Sequence[LoggedSeries], style: Style) -> list[str]:
     lines = [
         line
         for reason, names in reasons.items()
-        for line in wrapped(f"{listed(names, style)}: {reason}", style, rest="    ")
+        for line in wrapped(f"{listed(names, style, whole=True)}: {reason}", style, rest="    ", whole_words=True)
     ]
     if not any(one.role is Role.GRAD_NORM for one in series):
         lines += wrapped("No series is taken as the gradient norm; --metric NAME names it.", style)
@@ -50,19 +51,32 @@ def _reason_lines(series: Sequence[LoggedSeries], style: Style) -> list[str]:
 
 
 def _table(series: Sequence[LoggedSeries], style: Style) -> list[str]:
+    """One line a series. A long name has a line of its own, so that it can be copied whole from any screen."""
     cells = [_HEAD, *(_cells(one, style) for one in series)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
-    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    room = max(_LEAST_NAME, style.width - sum(2 + width for width in widths[1:]) - 2)
+    widths[0] = max(len(name) for name, *_ in cells if len(name) <= room)
+    lines: list[str] = []
+    for name, *others in cells:
+        fits = len(name) <= room
+        columns = zip((name if fits else "", *others), widths, strict=True)
+        lines += [] if fits else [f"  {name}"]
+        lines.append("  " + "  ".join(cell.ljust(width) for cell, width in columns).rstrip())
+    return lines + _escapes(series, style)
+
+
+def _escapes(series: Sequence[LoggedSeries], style: Style) -> list[str]:
+    """How names are to be read that would not be safe to print."""
+    if all(escape(one.metric) == one.metric for one in series):
+        return []
+    return wrapped("\\x.. and \\u.. stand for characters that a terminal obeys; --metric takes them so.", style)
 
 
 def _cells(series: LoggedSeries, style: Style) -> tuple[str, ...]:
-    mark = style.sign("…", "~")
     return (
-        shorten(escape(series.metric), _NAME, mark),
+        escape(series.metric),
         series.role,
-        shorten(escape(series.layer or "-"), _NAME // 2, mark),
+        shorten(escape(series.layer or "-"), _LAYER, style.sign("…", "~")),
         str(series.points),
         steps(series.first_step, series.last_step).removeprefix("steps ").removeprefix("step ") or "-",
         str(series.segments),

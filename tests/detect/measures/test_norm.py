@@ -10,7 +10,7 @@ import pytest
 
 from gradtrend.detect.measures import MEASURES, failure
 from gradtrend.model.capture import Capture
-from gradtrend.model.runlog import RunLog, Settings
+from gradtrend.model.runlog import Note, RunLog, Settings
 from tests.detect.runs import curve_of, labelled_runs, log_of
 
 NAN = math.nan
@@ -41,6 +41,7 @@ SCALE = 65536 / 2.0 ** np.minimum(8, np.arange(N) // 5)
 LOG16 = Settings(gradient_clip=1.0)
 EARLY = at(noise(), (5, 10.0))
 LATE = at(noise(), (50, 10.0), (80, 100.0))
+SKIPPED = Note("skipped-updates", "nine", measures=(("skipped_updates", 9.0),))
 LAYERS = {"a": ONES, "b": ONES / 1000}
 
 
@@ -97,6 +98,11 @@ TABLE: dict[str, list[Row]] = {
     "late_nonfinite_share": [
         Row(log_of(at(ONES, *((i, NAN) for i in range(20, 40)))), 20 / 85, near=0.02), Row(log_of(ONES), 0),
         Row(log_of([*ONES, NAN, NAN, NAN]), 0), Row(log_of(at(ONES, *((i, NAN) for i in range(10)))), 0),
+    ],
+    "skipped_updates": [
+        Row(log_of(ONES), 0), Row(log_of(ONES, notes=(SKIPPED,)), 9),
+        Row(log_of(ONES, loss_scale=SCALE, notes=(SKIPPED,)), 0),
+        Row(log_of(ONES, loss_scale=SCALE / 1024, notes=(SKIPPED,)), 9),
     ],
     "masked_share": [
         Row(log_of([*ONES, NAN, NAN], [*LOSS, 0.0, 0.0]), 1), Row(log_of([*ONES, NAN, NAN], [*LOSS, 0.0, 1.0]), 0.5),

@@ -147,3 +147,22 @@ def test_what_stands_before_the_damage_is_read_whole(tmp_path: Path) -> None:
         assert read_whole(stream, 1 << 20) == b"0123456789" * 1000
     with open_log(path) as stream:
         assert len(read_whole(stream, 99)) == 100
+
+
+@pytest.mark.parametrize(
+    ("data", "length"),
+    [
+        (b"a" * 10, 10),
+        (b"a\n" * 100, 64),
+        (b"a" * 100 + b"\nb\n" + b"c" * 10, 113),
+        (b"\0" * 300, 64),
+        (b"\x1f\x8b" + b"a" * 300, 64),
+    ],
+)
+def test_the_head_of_a_log_has_its_first_rows(data: bytes, length: int) -> None:
+    assert streams.head_of(io.BytesIO(data), 64) == data[:length]
+
+
+def test_the_head_of_one_endless_line_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "_LONGEST_HEAD", 1 << 20)
+    assert 1 << 20 <= len(streams.head_of(io.BytesIO(b"x" * (3 << 20)), 64)) < 2 << 20

@@ -17,7 +17,8 @@ from gradtrend.ingest.reading import HEAD_BYTES, SQLITE_MAGIC, Adapter
 from tests.places import RUNS
 
 FOLDERS = (
-    "tensorboard", "mlflow", "wandb", "trackio", "json", "mmengine", "jsonl", "tensorboard_json", "csv", "console",
+    "tensorboard", "mlflow", "wandb", "trackio", "dvclive", "json", "mmengine", "jsonl", "tensorboard_json", "csv",
+    "console",
 )  # fmt: skip
 READERS = [import_module(f"gradtrend.ingest.formats.{folder}.reader") for folder in FOLDERS]
 # Where the front asks all that there is to ask, the reader claims nothing.

@@ -25,7 +25,10 @@ TOTALS = {
     "SB3 and CleanRL": ("losses/grad_norm", "train/grad_norm", "charts/grad_norm"),
     "RLlib": (
         "info/learner/default_policy/learner_stats/grad_gnorm",
-        "learners/default_policy/gradients_default_optimizer_global_norm",
+        "learners/default_policy/gradients_default_optimizer_global_norm", "red_0/learner_stats/grad_gnorm",
+        "ray/tune/learners/p0/gradients_default_optimizer_global_norm",
+        "info/learner/agent_1/learner_stats/grad_gnorm", "info/learner/p7/grad_gnorm",
+        "learners/agent_0/gradients_default_optimizer_global_norm", "learners/p_1/gradients_qf_global_norm",
     ),
     "rl_games and others in RL": (
         "info/grads/norm", "agent_grad_norm", "critic_grad_norm", "actor_opt_grad_norm", "qf1_grad_norm",
@@ -82,6 +85,8 @@ LAYERS = {
     "gradients/fc1.weight_norm": "fc1.weight",
     "grads/encoder/l2": "encoder",
     "actor/grad_norm/layers.0": "layers.0",
+    "rank0/layer_3/grad_norm": "rank0/layer_3",
+    "learner/layer_2/grad_norm": "learner/layer_2",
 }
 NOT_THE_NORM = (
     "max_grad_norm", "max_gradient_norm", "grad_norm_clip", "grad_clip", "grad_clip_norm", "clip_grad_norm",
@@ -94,6 +99,8 @@ NOT_THE_NORM = (
     "gradient_accumulation_steps", "grad_cosine", "grad_mean", "grad_max", "layer_norm", "batch_norm", "clip",
     "train/clip",
     "l2_norm/moment/model.0.weight", "l2_norm/update/model.0.weight", "val/grad_norm", "eval/grad_norm", "gnorm_clip",
+    "config/grad_norm", "hparams/gradient_norm", "grade", "grad_accum", "grad_time", "gradients/histogram",
+    "num_grad_updates_lifetime", "gradient_std", "gradient_max", "mean_gradient", "mean_grad", "std_grad",
     "grad-norm vs samples", "target_grad_norm", "grad_overflow", "num-zeros", "optim/clipping_rate",
 )  # fmt: skip
 PARAMETER_NORMS = (
@@ -106,6 +113,7 @@ LOSSES = (
     "loss/train/total", "metrics/train/LanguageCrossEntropy", "losses/value_loss", "losses/a_loss", "total_loss",
     "loss_rpn_cls", "reduced_train_loss", "nll_loss", "batch_loss", "train_loss_step", "actor/pg_loss", "learning/loss",
     "train/policy_gradient_loss", "mse", "cost", "train/cost", "g_loss", "loss_D_real",
+    "Loss [nats]", "loss (bits)",
 )  # fmt: skip
 NOT_THE_LOSS = (
     "val_loss", "eval_loss", "Validation Loss", "lm loss validation", "loss/val", "dev/loss", "test_loss", "best_loss",
@@ -120,7 +128,7 @@ RATES = (
 )  # fmt: skip
 NOT_THE_RATE = (
     "min_lr", "max_lr", "initial_lr", "lr_scale", "lr_mult", "lr_decay", "lr_warmup_steps", "lr_schedule",
-    "lr-AdamW/pg1-momentum", "lr-AdamW-weight_decay", "learning-rate vs samples",
+    "config/lr", "lr-AdamW/pg1-momentum", "lr-AdamW-weight_decay", "learning-rate vs samples",
 )  # fmt: skip
 LOSS_SCALES = (
     "loss_scale", "loss-scale", "loss scale", "loss/scale", "train/loss_scale", "Train/Samples/loss_scale",

@@ -165,3 +165,20 @@ def test_closed_standard_input_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(InputError, match="closed"):
         standard_input.adapter("auto").read(standard_input.PATH, ReadOptions())
+
+
+def test_a_table_is_read_as_its_file_is(pipe: Pipe) -> None:
+    rows = "".join(f"{i},{2 - i / 50},{1 + i % 3 / 9}\n" for i in range(30))
+    for done in (
+        pipe(f"step,loss,grad_norm\n{rows}", "--format", "json"),
+        pipe(f"step,loss,my size\n{rows}", "--metric", "my size", "--format", "json"),
+    ):
+        (run,) = json.loads(done.stdout)["runs"]
+        assert (run["verdict"], run["sources"][0]["format"]) == ("stable", "csv")
+
+
+def test_a_first_row_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "".join(f'{{"step": {i}, "grad_norm": {i}.5, "text": "{"x" * 90_000}"}}\n' for i in range(3))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(_Drip(rows.encode()))))
+    (reading,) = standard_input.adapter("auto").read(standard_input.PATH, ReadOptions())
+    assert (reading.format, reading.series["grad_norm"].height) == ("jsonl", 3)

@@ -133,3 +133,35 @@ def test_a_huge_train_log_is_read_at_its_head_and_end(tmp_path: Path, monkeypatc
         assert settings_of(tmp_path).batch_size == 4
     log.write_text(arguments.format(4) + "x\n" * 5000 + arguments.format(8))
     assert settings_of(tmp_path).batch_size == 8
+
+
+def test_hydra_keeps_the_config_and_what_was_said_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / ".hydra").mkdir()
+    (tmp_path / ".hydra/config.yaml").write_text("optimizer:\n  lr: 0.003\ntrainer:\n  max_grad_norm: 2.0\n")
+    assert settings_of(tmp_path) == Settings(learning_rate=0.003, gradient_clip=2.0)
+    (tmp_path / ".hydra/overrides.yaml").write_text(
+        "- optimizer.lr=0.01\n- +trainer.batch_size=48\n- ~scheduler\n- 7\n"
+    )
+    assert settings_of(tmp_path) == Settings(learning_rate=0.01, gradient_clip=2.0, batch_size=48)
+
+
+@pytest.mark.parametrize("broken", ["{", "[1, 2]", "- a: [", "", "\0"])
+def test_hydra_s_files_may_be_broken(tmp_path: Path, broken: str) -> None:
+    (tmp_path / ".hydra").mkdir()
+    for name in ("config.yaml", "overrides.yaml"):
+        (tmp_path / ".hydra" / name).write_text(broken)
+    assert settings_of(tmp_path) == Settings()
+
+
+def test_ray_tune_s_parameters_stand_beside_its_logs(tmp_path: Path) -> None:
+    (tmp_path / "params.json").write_text('{"lr": 0.0005, "grad_clip": 40.0, "train_batch_size": 4000, "model": {}}')
+    assert settings_of(tmp_path) == Settings()  # anybody's parameters
+    (tmp_path / "progress.csv").write_text("training_iteration\n")
+    assert settings_of(tmp_path) == Settings(learning_rate=0.0005, gradient_clip=40.0, batch_size=4000)
+    (tmp_path / "params.json").write_text('{"lr": ')
+    assert settings_of(tmp_path) == Settings()
+
+
+def test_hparams_as_json(tmp_path: Path) -> None:
+    (tmp_path / "hparams.json").write_text('{"learning_rate": 0.02, "warmup_steps": 100}')
+    assert settings_of(tmp_path) == Settings(learning_rate=0.02, warmup_steps=100)

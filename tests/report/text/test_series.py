@@ -9,6 +9,7 @@ from gradtrend.model.runlog import Note, RunLog, Skipped, Source
 from gradtrend.model.series import LoggedSeries
 from gradtrend.model.words import Role
 from gradtrend.report.json.series import log_to_dict
+from gradtrend.report.text.lines import listed
 from gradtrend.report.text.series import log_text
 from gradtrend.report.wording.style import Style
 
@@ -64,3 +65,29 @@ def test_a_reason_shared_by_many_is_given_once(log: RunLog) -> None:
 def test_a_log_without_a_gradient_norm_says_so(log: RunLog) -> None:
     lines = log_text(log, SERIES[1:], Style())
     assert "  No series is taken as the gradient norm; --metric NAME names it." in lines
+
+
+@pytest.mark.parametrize("width", [20, 60, 88, 160])
+def test_names_are_printed_whole(log: RunLog, width: int) -> None:
+    name = "info/learner/a_policy_with_a_long_name/learner_stats/" + "x" * 90 + "/grad_gnorm"
+    alike = [replace(SERIES[0], metric=name), *SERIES]
+    lines = log_text(log, alike, Style(width=width)).splitlines()
+    assert any(line.split()[:1] == [name] for line in lines)
+    assert any(name in line for line in lines if line.endswith((":", ",")) or "because" in line)
+    assert all("…" not in line for line in lines)
+    rows = [line for line in lines if "grad_norm  -" in line]
+    assert len({line.index("  -  ") for line in rows}) == 1
+
+
+def test_what_is_not_safe_to_print_is_said(log: RunLog) -> None:
+    text = log_text(log, [replace(SERIES[0], metric="grad\x1b[31m_norm")], Style())
+    assert "\x1b" not in text
+    assert "  grad\\x1b[31m_norm  " in text
+    assert "--metric takes them so" in text
+    assert "--metric takes them so" not in log_text(log, SERIES, Style())
+
+
+def test_names_that_differ_in_their_middle_are_listed_whole() -> None:
+    long = [f"info/learner/agent_{i}/learner_stats/grad_gnorm" for i in (1, 2)]
+    assert listed(long, Style()) == ", ".join(long)
+    assert listed(["x" * 40, "short"], Style()) == f"{'x' * 14}…{'x' * 15}, short"

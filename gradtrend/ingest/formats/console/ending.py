@@ -9,12 +9,38 @@ from gradtrend.ingest.files.streams import is_compressed
 from gradtrend.model.runlog import Note
 
 _END_BYTES = 16 * 1024  # a traceback with its message is a few kilobytes
-# As DETR, timm and MAE ("Loss is nan, stopping training"), fairseq ("Minimum loss scale reached") and others say.
+_BAD = rb"(?:nan|inf(?:inite)?|not finite|non-?finite)"
+# What trainers say of the loss when they stop on it.
+_OF_LOSS = (
+    rb"loss (?:is|was|became|becomes?)\W{1,3}-?" + _BAD + rb"\b",  # DETR, timm, MAE, detectron2, mmengine
+    rb"non-?finite loss|(?:nan|inf) loss (?:during|detected|encountered)|NanLossDuringTrainingError",  # TF's Estimator
+    rb"loss ?tensor is (?:inf|nan)",  # its Object Detection API
+    rb"invalid loss, terminating",  # Keras's TerminateOnNaN
+    rb"loss exploded|loss is NAN or INF|loss returned in .{1,40} is (?:nan|inf)",  # Tacotron, MindSpore, Lightning
+)
+_OF_ANYTHING = (
+    rb"nan(?:s| or infs?)? detected|detected (?:nan|inf)|found (?:nan|inf)s? in",
+    rb"minimum loss scale reached|loss scale already at minimum|grad_scale is too small",  # fairseq, DeepSpeed, icefall
+    rb"contains? (?:inf|nan)(?:/(?:inf|nan))?\b|contains either .inf., .nan.",  # detectron2's boxes, torch.multinomial
+    rb"tensor had (?:nan|inf)|: (?:nan|inf) in |there are .?nan.? or .?inf",  # CheckNumerics, Paddle
+    rb"gradient exploded|magnitude of gradient is bad",  # dynet
+    rb"normal expects all elements of std|to satisfy the constraint .{0,200}found invalid values",  # a policy of NaN
+    rb"returned nan values in its \d+th output|invalid value \(nan\) encountered",  # detect_anomaly, and JAX's
+    rb"training has diverged|gradients? (?:is|are|was) (?:not|non-?)\s?finite",
+)
 _STOPPED = re.compile(
-    rb"(?:^|(?<=\r))[^\r\n]*(?:loss is (?:nan|inf|-inf)\b|non-?finite loss|nan(?:s| or infs?)? detected"
-    rb"|minimum loss scale reached)[^\r\n]*",
+    rb"(?:^|(?<=\r))[^\r\n]*?(?P<said>(?P<loss>"
+    + rb"|".join(_OF_LOSS)
+    + rb")|"
+    + rb"|".join(_OF_ANYTHING)
+    + rb")[^\r\n]*",
     re.IGNORECASE | re.MULTILINE,
 )
+_STEP = re.compile(rb"\b(?:global[ _]?step|iteration|iter|step|update)s?\s*[=:#]?\s*(\d{1,15})\b", re.IGNORECASE)
+# A term of the loss and its value, as detectron2 prints them behind its error.
+_TERM = re.compile(rb"'(\w*loss\w*)': (?:tensor\()?(-?nan|-?inf|-?\d[\d.e+-]*)", re.IGNORECASE)
+# The trainer leaves the batch out and goes on.
+_GOES_ON = re.compile(rb"\bskip|\bignor|\bretr(?:y|ies)|(?<!cannot )\bcontinu(?:e|ing)\b", re.IGNORECASE)
 # A line that logs: training went on after what stands before it.
 _LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d", re.IGNORECASE)
 _TRACEBACK = re.compile(rb"Traceback \(most recent call last\):")
@@ -29,14 +55,37 @@ def ending(path: Path) -> tuple[Note, ...]:
             return ()
         file.seek(max(0, path.stat().st_size - _END_BYTES))
         end = file.read(_END_BYTES)
-    stopped = next((m for m in reversed(list(_STOPPED.finditer(end))) if not _LOGGED.search(end, m.end())), None)
+    said = [match for match in _STOPPED.finditer(end) if not _GOES_ON.search(match.group())]
+    stopped = next((m for m in reversed(said) if not _LOGGED.search(end, m.end())), None)
     if stopped is not None:
-        return (Note("stopped-on-nan", f"{path.name} ends with: {_shown(stopped.group())}"),)
+        return (_stop(path, stopped, end),)
     if _TRACEBACK.search(end) is None:
         return ()
     errors = _ERROR.findall(end)
     message = _shown(errors[-1]) if errors else "a traceback"
     return (Note("crashed", f"{path.name} ends with: {message}"),)
+
+
+def _stop(path: Path, stopped: re.Match[bytes], end: bytes) -> Note:
+    """The note of a stop: what was said, the step that it names, and which terms of the loss are not finite."""
+    terms = _TERM.findall(end, stopped.end())
+    bad = [name.decode() for name, value in terms if value.lstrip(b"-").lower() in (b"nan", b"inf")]
+    of_terms = f" ({', '.join(bad)} of {len(terms)} terms not finite)" if bad and len(bad) < len(terms) else ""
+    return Note(
+        "stopped-on-nan",
+        f"{path.name} ends with: {_shown(stopped.group())}{of_terms}",
+        first_step=_step_named(stopped.group(), stopped.start("said") - stopped.start()),
+        details="loss" if stopped["loss"] else "",
+    )
+
+
+def _step_named(line: bytes, at: int) -> int | None:
+    """The step that a message at that place of a line names, behind it or before; none of an epoch's."""
+    if b"epoch" in line.lower():
+        return None
+    steps = [*_STEP.finditer(line)]
+    step = next((match for match in steps if match.start() >= at), steps[-1] if steps else None)
+    return int(step[1]) if step is not None else None
 
 
 def _shown(line: bytes) -> str:

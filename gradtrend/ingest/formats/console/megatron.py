@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from gradtrend.ingest.formats.console.line import ConsoleLine
+from gradtrend.ingest.formats.console.lines.line import ConsoleLine
 from gradtrend.ingest.formats.console.rows import ConsoleRows
 from gradtrend.model.words import Role
 

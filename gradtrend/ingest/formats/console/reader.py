@@ -9,17 +9,24 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name
-from gradtrend.ingest.formats.console.blocks import BlockSteps
 from gradtrend.ingest.formats.console.ending import ending
-from gradtrend.ingest.formats.console.gaps import missing_steps
-from gradtrend.ingest.formats.console.line import LineReader
+from gradtrend.ingest.formats.console.found import what_was_found
+from gradtrend.ingest.formats.console.lines.line import LineReader, has_decimal_commas
+from gradtrend.ingest.formats.console.lines.plan import says
 from gradtrend.ingest.formats.console.megatron import MegatronLosses
+from gradtrend.ingest.formats.console.pieces import Pieces
 from gradtrend.ingest.formats.console.rows import ConsoleRows
 from gradtrend.ingest.formats.console.scan import LineScanner
 from gradtrend.ingest.formats.console.series import series_of_rows
+from gradtrend.ingest.formats.console.steps.bars import BarSteps
+from gradtrend.ingest.formats.console.steps.blocks import BlockSteps
+from gradtrend.ingest.formats.console.steps.gaps import missing_steps
 from gradtrend.ingest.formats.console.tables import TableReader
+from gradtrend.ingest.formats.console.warnings import Warnings
 from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading.counters import UNKNOWN
 from gradtrend.model.runlog import Skipped
+from gradtrend.model.words import Role
 
 # A console log is known by its name where training has not begun within the first bytes; a text by its content alone.
 _LOG_NAME = re.compile(
@@ -43,7 +50,8 @@ def claims(path: Path, head: bytes) -> bool:
         return True
     pieces = re.split(rb"[\r\n]+", text)
     reader = LineReader()
-    return sum(reader.read(piece) is not None for piece in pieces[:2000] if len(piece) < 20_000) >= _ENOUGH
+    read = (reader.read(piece) for piece in pieces[:2000] if len(piece) < 20_000)
+    return sum(logged is not None and not logged.plan.held_out for logged in read) >= _ENOUGH
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
@@ -63,32 +71,49 @@ def read_stream(stream: BinaryIO) -> Sequence[Reading]:
 
 def _read(stream: BinaryIO, path: Path) -> Reading:
     rows = ConsoleRows()
+    held_out = ConsoleRows()  # what is read where nothing of the training is logged
     skipped: list[Skipped] = []
     scanner = LineScanner(stream, skipped)
     reader = LineReader()
     table = TableReader()
     megatron = MegatronLosses()
     blocks = BlockSteps()
+    bars = BarSteps()
+    warnings = Warnings()
+    pieces = Pieces()
     for number, raw in scanner:
         if table.is_open and table.take(number, raw, rows):
             continue
+        if bars.waits:
+            bars.close(scanner.between()[0])
+        if not rows.seen:
+            reader.decimal_comma = has_decimal_commas(scanner.head)
         logged = reader.read(raw)
         if logged is None:
-            table.open_at(raw)
+            if not warnings.take(number, raw, rows):
+                table.open_at(raw)
+        elif logged.plan.held_out:
+            if not rows.seen:
+                held_out.add(number, logged)
         else:
+            if logged.plan.place.bar and b"kipp" in raw:  # a warning behind a bar that was not yet at its end
+                warnings.take(number, raw, rows)
             logged = blocks.place(logged, raw, scanner)
+            if warnings.zero_pending:
+                logged = warnings.unmask(logged)
+            if logged.counter == UNKNOWN:
+                bars.watch(number, raw, scanner)
             megatron.watch(number, raw, logged)
             rows.add(number, logged)
+            if logged.counter == UNKNOWN or scanner.ends_within_a_line:
+                pieces.watch(number, logged, scanner.ends_within_a_line)
         scanner.every_line = table.is_open
+    bars.fill(rows, scanner)
     megatron.fill(rows)
-    series, notes, lost = series_of_rows(rows)
-    if lost:
-        lines = "1 line" if lost == 1 else f"{lost} lines"
-        skipped.append(Skipped(f"{lines} without a step, where others have one"))
-    return Reading(
-        "console",
-        path,
-        series,
-        digits=rows.kept_digits(),
-        notes=(*notes, *(missing_steps(series) if rows.stride == 1 else ())),
-    ).with_skipped(skipped, further=max(0, lost - 1))
+    skipped += pieces.cut(rows, reader)
+    series, notes, lost = series_of_rows(rows if rows.seen else held_out)
+    skipped += pieces.fragments(lost, reader)
+    notes = (*notes, *warnings.notes(series), *(missing_steps(series) if rows.stride == 1 else ()))
+    if not any(says(name) is Role.GRAD_NORM for name in series):
+        notes = (*notes, *what_was_found(path, scanner.head, scanner.head_is_all))
+    return Reading("console", path, series, digits=rows.kept_digits(), notes=notes).with_skipped(skipped)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import bisect
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from gradtrend.ingest.formats.console.grammar import value_of
-from gradtrend.ingest.formats.console.line import ConsoleLine
-from gradtrend.ingest.formats.console.plan import says
+from gradtrend.ingest.formats.console.lines.grammar import value_of
+from gradtrend.ingest.formats.console.lines.line import ConsoleLine
+from gradtrend.ingest.formats.console.lines.plan import says
 from gradtrend.ingest.reading.counters import UNKNOWN
 from gradtrend.ingest.reading.numbers import INT64_LIMIT
 from gradtrend.model.words import Role
@@ -32,6 +32,7 @@ class ConsoleRows:
     counter: array[int] = field(default_factory=lambda: array("q"))
     total: array[int] = field(default_factory=lambda: array("q"))
     rank: array[int] = field(default_factory=lambda: array("i"))
+    rounding: array[int] = field(default_factory=lambda: array("i"))
     bar: array[int] = field(default_factory=lambda: array("b"))
     metric: array[int] = field(default_factory=lambda: array("i"))
     value: array[float] = field(default_factory=lambda: array("d"))
@@ -47,13 +48,14 @@ class ConsoleRows:
 
     def add(self, number: int, logged: ConsoleLine) -> None:
         """Append one line; `number` is its line number."""
-        plan, text = logged.plan, logged.text
-        row = self._new_row(number, logged.epoch, logged.counter, logged.total, logged.rank, plan.bar)
+        plan, place, text = logged.plan, logged.plan.place, logged.text
+        places = (logged.epoch, logged.counter, logged.total)
+        row = self._new_row(number, places, logged.rank, logged.rounding, place.bar)
         if row is None:
             return
-        self.in_epoch |= plan.in_epoch
-        self.zero_based |= plan.zero_based
-        self.from_one |= plan.from_one
+        self.in_epoch |= place.in_epoch
+        self.zero_based |= place.zero_based
+        self.from_one |= place.from_one
         for name, role, start, end, unit in plan.fields:
             printed = text[start:end]
             if role is Role.OTHER:
@@ -66,7 +68,7 @@ class ConsoleRows:
 
     def add_row(self, number: int, epoch: int, counter: int, values: Sequence[tuple[str, str, float]]) -> None:
         """Append a row of a table: (name, text, value) triples."""
-        row = self._new_row(number, epoch, counter, UNKNOWN, UNKNOWN, False)
+        row = self._new_row(number, (epoch, counter, UNKNOWN))
         if row is None:
             return
         for name, text, value in values:
@@ -74,17 +76,22 @@ class ConsoleRows:
                 self._add_digits(text)
             self._add_value(name, value, row)
 
-    def _new_row(self, number: int, epoch: int, counter: int, total: int, rank: int, bar: bool) -> int | None:
-        """The index of a new row, or None for one that thinning leaves out."""
+    def _new_row(
+        self, number: int, places: tuple[int, int, int], rank: int = UNKNOWN, rounding: int = 1, bar: bool = False
+    ) -> int | None:
+        """The index of a new row, or None for one that thinning leaves out; `places` are epoch, counter and total."""
         self.seen += 1
         if self.seen % self.stride:
             return None
         if len(self.line) >= _MOST_LINES:
             self._halve()
         self.line.append(number)
-        for counts, count in ((self.epoch, epoch), (self.counter, counter), (self.total, total)):
-            counts.append(count if abs(count) < INT64_LIMIT else UNKNOWN)
+        epoch, counter, total = places
+        self.epoch.append(epoch if abs(epoch) < INT64_LIMIT else UNKNOWN)
+        self.counter.append(counter if abs(counter) < INT64_LIMIT else UNKNOWN)
+        self.total.append(total if abs(total) < INT64_LIMIT else UNKNOWN)
         self.rank.append(rank)
+        self.rounding.append(rounding)
         self.bar.append(bar)
         return len(self.line) - 1
 
@@ -94,7 +101,9 @@ class ConsoleRows:
             array("q", np.frombuffer(column, dtype=np.int64)[::2].tobytes())
             for column in (self.line, self.epoch, self.counter, self.total)
         )
-        self.rank = array("i", np.frombuffer(self.rank, dtype=np.intc)[::2].tobytes())
+        self.rank, self.rounding = (
+            array("i", np.frombuffer(column, dtype=np.intc)[::2].tobytes()) for column in (self.rank, self.rounding)
+        )
         self.bar = array("b", np.frombuffer(self.bar, dtype=np.int8)[::2].tobytes())
         row = np.frombuffer(self.row, dtype=np.intc)
         kept = row % 2 == 0
@@ -122,6 +131,17 @@ class ConsoleRows:
         row = bisect.bisect_left(self.line, number)
         if row < len(self.line) and self.line[row] == number:
             self._add_value(name, float("nan"), row)
+
+    def place(self, steps: Mapping[int, int]) -> None:
+        """Give the lines of these numbers their steps."""
+        for row, number in enumerate(self.line):
+            if number in steps:
+                self.counter[row] = steps[number]
+
+    def drop_last_value(self) -> None:
+        """Forget the value that was added last."""
+        for column in (self.metric, self.value, self.row):
+            column.pop()
 
     def kept_digits(self) -> int:
         """Significant digits that the log prints of its gradient norms (the median); 17 where it prints none."""

@@ -9,27 +9,23 @@ import numpy.typing as npt
 import polars as pl
 
 from gradtrend.ingest.formats.console.rows import ConsoleRows
-from gradtrend.ingest.reading.counters import UNKNOWN, Ints, whole_run_steps
+from gradtrend.ingest.formats.console.steps.whole_run import steps_of
+from gradtrend.ingest.reading.counters import UNKNOWN, Ints
 from gradtrend.model.runlog import Note
 
-_FEW = 2  # lines that may well be of one step
-_UNPLACED = 0.5  # above this share of lines without a step, the few that have one are read as rows, too
 
-
-def series_of_rows(rows: ConsoleRows) -> tuple[dict[str, pl.DataFrame], tuple[Note, ...], int]:
-    """The reading's series, notes on what was left out, and how many lines had no step where others do."""
+def series_of_rows(rows: ConsoleRows) -> tuple[dict[str, pl.DataFrame], tuple[Note, ...], list[int]]:
+    """The reading's series, notes on what was left out, and the numbers of the lines that have no step where others
+    do.
+    """
     if not rows.value:
-        return {}, (), 0
+        return {}, (), []
     row = np.frombuffer(rows.row, dtype=np.intc)
-    steps, unplaced = _steps(rows)
+    steps, again, lost = steps_of(rows)
     keep, notes = _one_rank(rows, row)
-    lost = 0
-    if unplaced.mean() > _UNPLACED:
-        steps = np.full_like(steps, UNKNOWN)
-    else:
-        lost = int(unplaced.sum())
-        keep &= ~unplaced[row]
-    return _tables(rows, row, steps, keep), (*notes, *_thinned(rows)), lost
+    keep &= ~(lost | again)[row]
+    lines = np.frombuffer(rows.line, dtype=np.int64)[lost].tolist()
+    return _tables(rows, row, steps, keep), (*notes, *_thinned(rows)), lines
 
 
 def _tables(
@@ -62,23 +58,6 @@ def _thinned(rows: ConsoleRows) -> tuple[Note, ...]:
         return ()
     message = f"the log has {rows.seen:,} lines of values; one in {rows.stride} was read"
     return (Note("thinned", message, measures=(("stride", float(rows.stride)),)),)
-
-
-def _steps(rows: ConsoleRows) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Each line's step (UNKNOWN for none), and which lines have none."""
-    epoch = np.frombuffer(rows.epoch, dtype=np.int64)
-    counter = np.frombuffer(rows.counter, dtype=np.int64)
-    total = np.frombuffer(rows.total, dtype=np.int64)
-    if len(counter) > _FEW and (counter == counter[0]).all() and (epoch == UNKNOWN).all() and (total == UNKNOWN).all():
-        counter = np.full_like(counter, UNKNOWN)  # a process id or a line number in the place of a step
-    steps = whole_run_steps(epoch, counter, total, rows.in_epoch, rows.zero_based, any(rows.bar))
-    if (steps == UNKNOWN).mean() > _UNPLACED and not rows.in_epoch:
-        by_epoch = np.where(counter == UNKNOWN, epoch, counter)
-        if (by_epoch == UNKNOWN).mean() <= _UNPLACED and (counter == UNKNOWN).mean() > _UNPLACED:
-            steps = np.where(counter == UNKNOWN, epoch, UNKNOWN)
-    if rows.from_one:  # this format alone counts from 1 where the run's other logs count from 0
-        steps = np.where(steps > 0, steps - 1, steps)
-    return steps, steps == UNKNOWN
 
 
 def _one_rank(rows: ConsoleRows, row: npt.NDArray[np.intc]) -> tuple[npt.NDArray[np.bool_], tuple[Note, ...]]:

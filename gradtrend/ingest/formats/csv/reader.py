@@ -2,194 +2,185 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path, PurePath
+from typing import BinaryIO
 
 from gradtrend.errors import EmptyLogError, InputError
-from gradtrend.ingest.files.streams import decoded_head, open_log, plain_name, whole_lines
+from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name, whole_lines
+from gradtrend.ingest.formats.csv.bare import Row, named_table
+from gradtrend.ingest.formats.csv.cells import EMPTY, cell_number, split
 from gradtrend.ingest.formats.csv.empty_cells import WideRows
+from gradtrend.ingest.formats.csv.header import (
+    Header,
+    Line,
+    first_header,
+    is_download,
+    is_training,
+    long_columns,
+    metric_names,
+    with_step,
+)
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.file_names import metric_of_file
-from gradtrend.ingest.reading.names import name_metric
-from gradtrend.ingest.reading.numbers import parse_number, whole
-from gradtrend.ingest.reading.rows import LONG_NAMES, LONG_VALUES, NOT_METRICS, STEP_KEYS
+from gradtrend.ingest.reading.numbers import could_be_cut, parse_number
+from gradtrend.ingest.reading.rows import EARLIEST_TIME, FIRST_MILLISECONDS, counted, held_out_part, named_by_part
 from gradtrend.model.runlog import Skipped
-from gradtrend.model.words import Role
 
-_SEPARATORS = (",", "\t", ";")
-_BY_PREFERENCE = ("global_step", "trainer/global_step", *STEP_KEYS, "iterations", "training_step")
-_LONG_NAMES = frozenset(map(str.lower, LONG_NAMES))
-_LONG_VALUES = frozenset(map(str.lower, LONG_VALUES))
-_TIMES = frozenset({"wall time", "wall_time", "timestamp", "_timestamp", "time"})
-_EMPTY = frozenset({"", "NA", "N/A", "-", "None", "null"})  # not logged on this row; Keras writes NA
-_BOUNDS = re.compile(r"__(?:MIN|MAX|STEP)$")  # columns that Weights & Biases adds to a download
-_DECIMAL_COMMA = re.compile(r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$")
-_LOG_SUFFIXES = (".csv", ".tsv", ".txt", ".log", "")
-
-
-@dataclass(slots=True)
-class _Header:
-    names: list[str]
-    separator: str
-    step: int | None
-    epoch: int | None
-    time: int | None
-    metrics: list[int] = field(default_factory=list)
-
-
-def _split(line: str, separator: str) -> list[str]:
-    try:
-        cells = next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:  # a carriage return within the line, a field without end
-        cells = line.split(separator)
-    return [cell.strip() for cell in cells]
-
-
-def _header(line: str) -> _Header | None:
-    """The header that a line is, or None: columns with names of which one is a counter or a metric."""
-    best = max(_SEPARATORS, key=line.count)
-    names = _split(line.lstrip("\ufeff"), best)
-    if len(names) < 2 or any(parse_number(name) is not None for name in names):
-        return None
-    low = [name.lower().replace(" ", "_") if name.lower() not in _TIMES else name.lower() for name in names]
-    step = next((low.index(key) for key in _BY_PREFERENCE if key in low), None)
-    epoch = next((low.index(key) for key in ("epoch", "epochs") if key in low), None)
-    time = next((i for i, name in enumerate(low) if name in _TIMES), None)
-    metrics = [
-        i
-        for i, name in enumerate(names)
-        if name
-        and i not in (epoch if step is None else step, time)
-        and low[i] not in NOT_METRICS
-        and not _BOUNDS.search(name)
-    ]
-    return _Header(names, best, step, epoch, time, metrics)
+_LOG_SUFFIXES = (".csv", ".tsv", ".txt", ".log", ".dat", "")
+_TOLD_BY = 11  # rows
+_FIRST_ROWS = 50  # by which the column of steps is told
+_COMPARED = 1000  # rows before the last whose cells show how a column is written
+_CUT = "?"  # in place of a number of which the end is missing; text, since an empty cell may be NaN
 
 
 def claims(path: Path, head: bytes) -> bool:
     """Whether the first line names a loss, a gradient norm or a TensorBoard table, and the rows fit it."""
-    text = decoded_head(head)
-    if not head or b"\0" in text[:4096] or text[:1] in (b"{", b"["):
+    header, rows = _begun(path, head, fewest=2)
+    if header is None or not rows or not (is_training(header) or is_download(header) or long_columns(header)):
         return False
-    if PurePath(plain_name(path)).suffix.lower() not in _LOG_SUFFIXES:
-        return False
-    lines = [line for line in text.decode("utf-8", errors="replace").splitlines() if line.strip()]
-    header = _header(lines[0]) if len(lines) > 1 else None
-    if header is None or not (_is_training(header) or _is_download(header) or _long(header)):
-        return False
-    rows = [_split(line, header.separator) for line in lines[1:12]]
     return sum(_fits(row, header) for row in rows) >= len(rows) / 2
 
 
-def _fits(row: list[str], header: _Header) -> bool:
-    numeric = sum(_number(cell, header.separator) is not None or cell in _EMPTY for cell in row)
-    return len(row) == len(header.names) and (numeric * 2 > len(row) or _long(header) is not None)
+def holds(path: Path, head: bytes, names: Sequence[str]) -> bool:
+    """Whether the first line names one of the columns that the user wants, and most rows have a number there."""
+    header, rows = _begun(path, head, fewest=1)
+    wanted = set(names)
+    if header is None or wanted.isdisjoint((*header.names, *metric_names(header))):
+        return False
+    places = [i for i in header.metrics if header.names[i] in wanted] or header.metrics
+    fitting = [[row[i] for i in places] for row in rows if len(row) == len(header.names)]
+    filled = (any(cell_number(cell, header.separator) is not None for cell in cells) for cells in fitting)
+    return sum(filled) * 2 > len(rows)
 
 
-def _is_training(header: _Header) -> bool:
-    roles = {name_metric(header.names[i].rsplit(" - ", 1)[-1]).role for i in header.metrics}
-    return bool(roles & {Role.GRAD_NORM, Role.LOSS}) and (
-        header.step is not None or header.epoch is not None or len(header.metrics) > 1
-    )
+def _begun(path: Path, head: bytes, fewest: int) -> tuple[Header | None, list[list[str]]]:
+    """The header and the first rows of what may be a table."""
+    text = decoded_head(head)
+    if not head or b"\0" in text[:4096] or text[:1] in (b"{", b"["):
+        return None, []
+    if PurePath(plain_name(path)).suffix.lower() not in _LOG_SUFFIXES:
+        return None, []
+    lines = ((0, line, True) for line in text.decode("utf-8", errors="replace").splitlines() if line.strip())
+    header, before = first_header(lines, fewest)
+    if header is None:
+        return None, []
+    return header, [split(line, header.separator) for _, line, _ in islice(chain(before, lines), _TOLD_BY)]
 
 
-def _is_download(header: _Header) -> bool:
-    """TensorBoard's own: `Wall time,Step,Value`, the metric only in the file's name."""
-    return [name.lower() for name in header.names] == ["wall time", "step", "value"]
-
-
-def _long(header: _Header) -> tuple[int, int] | None:
-    """The columns of a table of one row a value: (name, value); None for any other."""
-    low = [name.lower() for name in header.names]
-    name = next((i for i, column in enumerate(low) if column in _LONG_NAMES), None)
-    value = next((i for i, column in enumerate(low) if column in _LONG_VALUES), None)
-    return None if name is None or value is None or header.step is None else (name, value)
+def _fits(row: list[str], header: Header) -> bool:
+    numeric = sum(cell_number(cell, header.separator) is not None or cell in EMPTY for cell in row)
+    return len(row) == len(header.names) and (numeric * 2 > len(row) or long_columns(header) is not None)
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """Every number of every row. Raises InputError where there is no header or no row fits it."""
+    """Every number of every row. Raises InputError where there is no header, and the user names no columns, or no row
+    fits it.
+    """
+    with open_log(path) as stream:
+        return (_read(stream, path, options.columns),)
+
+
+def read_stream(stream: BinaryIO, columns: Sequence[str] = ()) -> Sequence[Reading]:
+    """The table on standard input; as `read`."""
+    return (_read(open_stream(stream), Path("-"), columns),)
+
+
+def _read(stream: BinaryIO, path: Path, columns: Sequence[str]) -> Reading:
     skipped: list[Skipped] = []
-    lines = _lines(path, skipped)
-    first = next(((number, line) for number, line in lines if line.strip()), None)
-    header = _header(first[1]) if first else None
-    if header is None:
-        raise InputError(f"{path}: no header names the columns", "The first line must name them: step,loss,grad_norm")
-    if _is_download(header):
-        header.names[2] = metric_of_file(path)
-    rows = _rows(lines, header, skipped)
-    long = _long(header)
-    columns = _long_columns(rows, header, *long) if long else _wide_columns(rows, header)
-    series = series_of(columns)
+    lines = _lines(stream, skipped)
+    header, rows = named_table(lines, columns, path, skipped) if columns else _table(lines, path, skipped)
+    first = list(islice(rows, _FIRST_ROWS))
+    with_step(header, [cells for _, cells in first])
+    rows = chain(first, rows)
+    long = None if columns else long_columns(header)
+    series = series_of(_long_columns(rows, header, *long) if long else _wide_columns(rows, header))
     if not series:
         raise EmptyLogError(f"{path}: no row of numbers fits the header")
-    return (Reading("csv", path, series).with_skipped(skipped),)
+    return Reading("csv", path, series).with_skipped(skipped)
 
 
-def _lines(path: Path, skipped: list[Skipped]) -> Iterator[tuple[int, str]]:
-    with open_log(path) as stream:
-        for number, chunk in whole_lines(stream, skipped):
-            separator = b"\n" if b"\n" in chunk else b"\r"
-            for offset, line in enumerate(chunk.split(separator)):
-                yield number + offset, line.decode("utf-8", errors="replace").rstrip("\r")
+def _lines(stream: BinaryIO, skipped: list[Skipped]) -> Iterator[Line]:
+    for number, chunk in whole_lines(stream, skipped):
+        separator = b"\n" if b"\n" in chunk else b"\r"
+        *ended, last = chunk.split(separator)
+        for offset, line in enumerate(ended):
+            yield number + offset, line.decode("utf-8", errors="replace").rstrip("\r"), True
+        if last.strip():
+            yield number + len(ended), last.decode("utf-8", errors="replace"), False
 
 
-def _rows(lines: Iterator[tuple[int, str]], header: _Header, skipped: list[Skipped]) -> Iterator[tuple[int, list[str]]]:
-    for number, line in lines:
-        if not line.strip():
-            continue
-        cells = (
-            _split(line, header.separator) if '"' in line else [cell.strip() for cell in line.split(header.separator)]
+def _table(lines: Iterator[Line], path: Path, skipped: list[Skipped]) -> tuple[Header, Iterator[Row]]:
+    """The header in the first line, and the rows below it."""
+    header, before = first_header(lines, fewest=1)
+    if header is None:
+        raise InputError(
+            f"{path}: no header names the columns",
+            "The first line must name them: step,loss,grad_norm. Where none does, --columns step,loss,grad_norm does.",
         )
-        if len(cells) == len(header.names) and cells != header.names:
+    if is_download(header):
+        header.names[2] = metric_of_file(path)
+    return header, _rows(chain(before, lines), header, skipped)
+
+
+def _rows(lines: Iterable[Line], header: Header, skipped: list[Skipped]) -> Iterator[Row]:
+    separator, width = header.separator, len(header.names)
+    ends: deque[str] = deque(maxlen=_COMPARED)
+    for number, line, ended in lines:
+        if not line.strip() or line.startswith("#"):  # a remark
+            continue
+        cells = split(line, separator) if '"' in line else [cell.strip() for cell in line.split(separator)]
+        if len(cells) != width:
+            reason = f"{len(cells)} cells where the header has {width}" if ended else "truncated"
+            skipped.append(Skipped(reason, line=number))
+        elif cells != header.named:  # a header repeated is no loss: a resumed run writes its own
+            if not ended and could_be_cut(cells[-1], ends):
+                skipped.append(Skipped("truncated in its last number", line=number))
+                cells[-1] = _CUT
+            ends.append(cells[-1])
             yield number, cells
-        elif cells != header.names:  # a header repeated is no loss: a resumed run writes its own
-            skipped.append(Skipped(f"{len(cells)} cells where the header has {len(header.names)}", line=number))
 
 
-def _number(cell: str, separator: str) -> float | None:
-    if separator == ";" and _DECIMAL_COMMA.match(cell):
-        cell = cell.replace(",", ".")
-    return parse_number(cell)
-
-
-def _place(cells: list[str], header: _Header) -> tuple[int | None, float | None]:
+def _place(cells: list[str], header: Header) -> tuple[int | None, float | None]:
     """Step and time of a row. An epoch stands for the step where the table has no column of steps.
 
     In one that has, a row with an empty step is not placed by its epoch (unlike in `rows.step_or_epoch`): the epochs
     of Lightning's validation rows would go back to the start of the run.
     """
     counter = header.epoch if header.step is None else header.step
-    step = whole(cells[counter]) if counter is not None else None
+    step = counted(cells[counter]) if counter is not None else None
     time = parse_number(cells[header.time]) if header.time is not None else None
-    return step, time if time is not None and time > 1e8 else None  # smaller: seconds since the start
+    if time is None or time < EARLIEST_TIME:  # smaller: seconds since the start
+        return step, None
+    return step, time / 1000 if time > FIRST_MILLISECONDS else time
 
 
-def _wide_columns(rows: Iterator[tuple[int, list[str]]], header: _Header) -> dict[str, Column]:
-    wide = WideRows([_metric_name(header.names[i]) for i in header.metrics])
-    for number, cells in rows:
+def _wide_columns(rows: Iterator[Row], header: Header) -> dict[str, Column]:
+    names = metric_names(header)
+    wide: dict[str | None, WideRows] = {None: WideRows(names)}
+    number_in = parse_number if header.separator == "," else partial(cell_number, separator=header.separator)
+    for line, cells in rows:
         step, time = _place(cells, header)
         row = [cells[i] for i in header.metrics]
-        values = [_number(cell, header.separator) for cell in row]
-        wide.add(step, time, number, values, [cell in _EMPTY for cell in row])
-    return wide.columns()
+        part = held_out_part(cells[header.part]) if header.part is not None else None
+        if part not in wide:
+            wide[part] = WideRows([named_by_part(name, part or "") for name in names])
+        wide[part].add(step, time, line, [number_in(cell) for cell in row], [cell in EMPTY for cell in row])
+    return {name: column for rows_of in wide.values() for name, column in rows_of.columns().items()}
 
 
-def _metric_name(name: str) -> str:
-    """`run name - train/loss`, as Weights & Biases downloads call a column, without the run's name."""
-    tail = name.rsplit(" - ", 1)[-1]
-    return tail if tail != name and name_metric(tail).role is not Role.OTHER else name
-
-
-def _long_columns(rows: Iterator[tuple[int, list[str]]], header: _Header, name: int, value: int) -> dict[str, Column]:
+def _long_columns(rows: Iterator[Row], header: Header, name: int, value: int) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for number, cells in rows:
         step, time = _place(cells, header)
         # A row of a long table is there because the value was logged: an empty one was NaN.
-        logged = _number(cells[value], header.separator) if cells[value] not in _EMPTY else float("nan")
+        logged = cell_number(cells[value], header.separator) if cells[value] not in EMPTY else float("nan")
         if logged is not None:
-            columns.setdefault(cells[name], Column()).add(step, logged, time, number)
+            part = held_out_part(cells[header.part]) if header.part is not None else None
+            metric = cells[name] if part is None else named_by_part(cells[name], part)
+            columns.setdefault(metric, Column()).add(step, logged, time, number)
     return columns

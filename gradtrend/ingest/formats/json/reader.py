@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from gradtrend.errors import EmptyLogError
+from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.files.json_document import parse, read_text, rows_from, values_from
 from gradtrend.ingest.files.streams import decoded_head, plain_name
 from gradtrend.ingest.formats.json.shapes import rows_in, series_in
@@ -15,7 +15,7 @@ from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number, whole
-from gradtrend.ingest.reading.rows import NOT_METRICS, STEP_KEYS, add_row, step_or_epoch
+from gradtrend.ingest.reading.rows import NOT_METRICS, STEP_KEYS, add_row, step_or_epoch, sums_up
 from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
@@ -45,10 +45,13 @@ def claims(path: Path, head: bytes) -> bool:
     text = decoded_head(head).decode("utf-8", errors="replace").lstrip()
     if text[:1] not in ("{", "["):
         return False
-    if plain_name(path) == "trainer_state.json" or '"log_history"' in text:
+    if plain_name(path) == "trainer_state.json":
+        return True
+    lines = _is_json_lines(text[:_HEAD])
+    if '"log_history"' in text and not lines:  # ms-swift ends its JSON lines with a row that has one
         return True
     text = text[:_HEAD]
-    if _is_json_lines(text) or PurePath(plain_name(path)).suffix.lower() in (".jsonl", ".ndjson", ".jsonlines"):
+    if lines or PurePath(plain_name(path)).suffix.lower() in (".jsonl", ".ndjson", ".jsonlines"):
         return False
     return _names_metrics(text) and _is_history(text)
 
@@ -88,6 +91,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     document = parse(text)
     columns = _columns(text, document, skipped)
     series = series_of(columns)
+    if not series and skipped:
+        raise InputError(f"{path}: {skipped[0].reason}, and no other row is whole", "Write or copy the file again.")
     if not series:
         raise EmptyLogError(
             f"{path}: no log history in this JSON", "A trainer_state.json has a list `log_history` of rows."
@@ -114,8 +119,7 @@ def _rows_of_damaged(text: str, skipped: list[Skipped]) -> Iterable[Any]:
 def _from_rows(rows: Iterable[Any]) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for position, row in enumerate(rows):
-        # The last row of a history sums the run up: its train_loss is the mean of all steps.
-        if isinstance(row, Mapping) and "train_runtime" not in row:
+        if isinstance(row, Mapping) and not sums_up(row):
             add_row(columns, row, step_or_epoch(row, floats=True), position + 1)
     return columns
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,8 +23,12 @@ from gradtrend.ingest.reading.rows import (
     LONG_NAMES,
     LONG_VALUES,
     NOT_METRICS,
+    PART_KEYS,
     STEP_KEYS,
+    SUMMARY_KEY,
     TIME_KEYS,
+    held_out_part,
+    is_pair,
 )
 
 # Below this the fixed costs outweigh the rows'.
@@ -44,6 +49,7 @@ _MOST_CELLS_A_KEY = 200
 _EXACT_INTEGERS = 1 << 53  # beyond these a float no longer holds every integer
 _COUNTERS = (*STEP_KEYS, "epoch")
 _INTEGERS = frozenset({*_COUNTERS, *TIME_KEYS})
+_KEY = re.compile(rb'"([^"\\]*)":')
 _NEWLINE, _SPACE, _QUOTE, _COLON, _BRACE = b'\n ":{'
 # Text that `numbers.parse_number` may take for a number.
 _NUMBER_LIKE = (
@@ -83,6 +89,8 @@ class ChunkReader:
         height, keys = _rows_and_keys(chunk)
         text, replaced = _without_nonfinite(chunk)
         table = self._parsed(text, height, keys)
+        if SUMMARY_KEY in table.columns:
+            raise _RefusedError  # a row that is none of the run's
         whole = keys == height * table.width  # each row has each column: a null in the table is one in the text
         _check_texts(table, whole)
         if any(key in table.columns for key in LONG_VALUES) and any(key in table.columns for key in LONG_NAMES):
@@ -102,6 +110,8 @@ class ChunkReader:
     def _parsed(self, text: bytes, rows: int, keys: int) -> pl.DataFrame:
         """The chunk as a table, by the columns known so far, else with those of its first lines, else with its own."""
         for sample in (b"", text[: text.find(b"\n", _SAMPLE_BYTES) + 1], text):
+            if sample is text and rows * _names_in(text) > _MOST_CELLS_A_KEY * keys:
+                raise _RefusedError  # before the parser makes a column of each name
             if sample:
                 self._learn(sample)
             elif not self._schema:
@@ -133,6 +143,11 @@ def _rows_and_keys(chunk: bytes) -> tuple[int, int]:
     if braces != rows or b"[" in chunk or ((before <= _SPACE) & colons).any():
         raise _RefusedError
     return rows, int(np.count_nonzero((before == _QUOTE) & colons))
+
+
+def _names_in(text: bytes) -> int:
+    """How many different keys a text has, about: one more for each text value that looks like one."""
+    return len(set(_KEY.findall(text)))
 
 
 def _joined(known: pl.DataType, found: pl.DataType) -> pl.DataType:
@@ -186,9 +201,15 @@ def _reaches(numbers: pl.Series, limit: float) -> bool:
 
 
 def _check_texts(table: pl.DataFrame, whole: bool) -> None:
-    """Refuse text that may be a number, and logged nulls among text and truth values."""
+    """Refuse text that may be a number, counters with their end, rows of held-out data, and logged nulls among text and
+    truth values.
+    """
     for column in table:
         if column.dtype == pl.String and column.str.contains(_NUMBER_LIKE).any():
+            raise _RefusedError
+        if column.dtype == pl.String and (column.name in STEP_KEYS or is_pair(column.name)):
+            raise _RefusedError
+        if column.dtype == pl.String and column.name in PART_KEYS and any(map(held_out_part, column.unique())):
             raise _RefusedError
         if whole and column.dtype in (pl.String, pl.Boolean) and column.null_count():
             raise _RefusedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,23 +10,26 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.files.json_document import parse_long
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name, whole_lines
 from gradtrend.ingest.formats.jsonl.chunks import ChunkReader
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, points_of, settled
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number
-from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, step_of, step_or_epoch
-from gradtrend.model.runlog import Skipped
+from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, settings_in, step_of, step_or_epoch, sums_up
+from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
 _NAME = re.compile(r"(?P<stem>[^.]*).*\.(?:jsonl|ndjson|jsonlines)$", re.IGNORECASE)
 _LOG_STEMS = frozenset({"metrics", "log", "train_log", "train", "history"})
+# Metrics of one log: some 7 kB of memory each. A norm and four more for each tensor of the largest models are 20,000.
+MOST_METRICS = 50_000
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(line)
+        value = parse_long(line)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -70,22 +72,43 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
     bad: list[Skipped] = []
     reader = ChunkReader()
     parts: dict[str, list[pl.DataFrame]] = {}
+    setup: dict[str, Any] = {}
     rows = False
+    left_out = 0
     for first, chunk in whole_lines(stream, lost):
         points = reader.points(chunk, first)
         if points is None:
-            points = read_rows(chunk, first, bad)
+            points = read_rows(chunk, first, bad, setup)
         rows |= points is not None
         for metric, frame in (points or {}).items():
-            parts.setdefault(metric, []).append(frame)
+            if metric in parts or len(parts) < MOST_METRICS:
+                parts.setdefault(metric, []).append(frame)
+            else:
+                left_out += frame.height
     if not rows:
         raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
+    if left_out:
+        lost.append(Skipped(f"values of metrics beyond the first {MOST_METRICS:,}: {left_out:,}"))
     series = settled({metric: pl.concat(frames) for metric, frames in parts.items()})
-    return Reading("jsonl", path, series).with_skipped((*bad, *lost))
+    return Reading("jsonl", path, series, settings=_settings(setup)).with_skipped((*bad, *lost))
 
 
-def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl.DataFrame] | None:
-    """The points of a chunk read row by row, None where no line is an object; what is none is added to `bad`."""
+def _settings(setup: dict[str, Any]) -> Settings:
+    """What rows say of how the run was set up; how that is read is loaded where they say anything."""
+    if not setup:
+        return Settings()
+    from gradtrend.ingest.settings.names import settings_from
+
+    return settings_from(setup)
+
+
+def read_rows(
+    chunk: bytes, first_line: int, bad: list[Skipped], setup: dict[str, Any] | None = None
+) -> dict[str, pl.DataFrame] | None:
+    """The points of a chunk read row by row, None where no line is an object; what is none is added to `bad`.
+
+    The settings that a row repeats are added to `setup`, if they are the first.
+    """
     columns: dict[str, Column] = {}
     rows = 0
     for line, raw in enumerate(chunk.split(b"\n"), start=first_line):
@@ -98,5 +121,8 @@ def read_rows(chunk: bytes, first_line: int, bad: list[Skipped]) -> dict[str, pl
             bad.append(Skipped("truncated" if cut else "not a JSON object", line=line))
             continue
         rows += 1
-        add_row(columns, row, step_or_epoch(row), line)
+        if not sums_up(row):
+            add_row(columns, row, step_or_epoch(row), line)
+        if setup is not None and not setup:
+            setup |= settings_in(row)
     return points_of(columns) if rows else None

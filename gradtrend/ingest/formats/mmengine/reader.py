@@ -29,6 +29,7 @@ _ROW = re.compile(
 )
 _LENGTH = re.compile(rb"Epoch ?\[\d+\]\[ *\d+/(\d+)\]")
 _TEXT_BYTES = 4 * 1024 * 1024  # the first epoch's lines stand within these
+_LONGEST_ROW = 8192  # bytes looked through for the keys that tell the format: the pattern goes back and forth
 _DIGITS = 5  # rounded to five decimals
 _NOT_LOGGED = ("mode", "epoch", "iter", "step", "time", "data_time", "memory", "eta")
 
@@ -36,7 +37,7 @@ _NOT_LOGGED = ("mode", "epoch", "iter", "step", "time", "data_time", "memory", "
 def claims(path: Path, head: bytes) -> bool:
     """Whether it is JSON lines with the keys `mode` or `data_time` beside `iter`."""
     text = decoded_head(head)
-    return text.lstrip()[:1] == b"{" and any(_ROW.match(line) for line in text.splitlines()[:20])
+    return text.lstrip()[:1] == b"{" and any(_ROW.match(line[:_LONGEST_ROW]) for line in text.splitlines()[:20])
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:

@@ -6,7 +6,6 @@ of TensorFlow); images, histograms, graphs and text are stepped over by their le
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
 from gradtrend.ingest.files.protobuf import DELIMITED, FIXED32, FIXED64, VARINT, fields, varint
@@ -29,36 +28,54 @@ _TENSOR_TYPES: dict[int, tuple[str, int, int]] = {
 }
 
 
+_Range = tuple[int, int]  # start and stop
+
+
+def dtype_bytes(dtype: str) -> int:
+    """The width of one number."""
+    return 2 if dtype == "bfloat16" else int(dtype[2:])
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One scalar of an event: a number of `dtype` at byte `offset`, or `constant` where it has no fixed-width form."""
+    """One scalar of an event: a number of `dtype` at byte `offset`, or 0 where it is left out.
+
+    `varint` is the number of bytes where it is not stored as `dtype` has it, but as a varint that holds its bits.
+    """
 
     tag: str
     dtype: str
     digits: int
     offset: int | None = None
-    constant: float = 0.0
+    varint: int = 0
     plugin: str | None = None
     is_tensor: bool = False
+
+    @property
+    def width(self) -> int:
+        """The bytes that it takes."""
+        return self.varint or dtype_bytes(self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The positions in one event; an absent wall time or step is None and means 0.
 
-    `ignored` are the byte ranges that do not matter. `shape` is equal for events whose fields lie at the same places.
+    `ignored` are the byte ranges that do not matter, `names` those of the tags and of what is said of them. `shape` is
+    equal for events whose fields lie at the same places.
     """
 
     time_at: int | None = None
     step_at: int | None = None
     step_width: int = 0
     slots: tuple[Slot, ...] = ()
-    ignored: tuple[tuple[int, int], ...] = ()
+    ignored: tuple[_Range, ...] = ()
+    names: tuple[_Range, ...] = ()
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """The positions alone, without tags and constants."""
-        places = tuple((slot.dtype, slot.offset) for slot in self.slots)
+        """The positions alone, without tags."""
+        places = tuple((slot.dtype, slot.offset, slot.varint) for slot in self.slots)
         return (self.time_at, self.step_at, self.step_width, places, self.ignored)
 
 
@@ -67,7 +84,8 @@ def layout_of(data: bytes) -> Layout:
     time_at = step_at = None
     step_width = 0
     slots: list[Slot] = []
-    ignored: list[tuple[int, int]] = []
+    ignored: list[_Range] = []
+    names: list[_Range] = []
     for number, wire, start, stop in fields(data, 0, len(data)):
         if number == 1 and wire == FIXED64:
             time_at = start
@@ -76,27 +94,31 @@ def layout_of(data: bytes) -> Layout:
         elif number == 5 and wire == DELIMITED:
             for value_number, value_wire, value_start, value_stop in fields(data, start, stop):
                 if value_number == 1 and value_wire == DELIMITED:
-                    slots += _value_slots(data, value_start, value_stop, ignored)
+                    slots += _value_slots(data, value_start, value_stop, ignored, names)
                 else:
                     ignored.append((value_start, value_stop))
         else:
             ignored.append((start, stop))
-    return Layout(time_at, step_at, step_width, tuple(slots), tuple(ignored))
+    return Layout(time_at, step_at, step_width, tuple(slots), tuple(ignored), tuple(names))
 
 
-def _value_slots(data: bytes, start: int, stop: int, ignored: list[tuple[int, int]]) -> list[Slot]:
-    """The scalar of a Summary.Value as a list of one, or none; what is no scalar is added to `ignored`."""
+def _value_slots(data: bytes, start: int, stop: int, ignored: list[_Range], names: list[_Range]) -> list[Slot]:
+    """The scalar of a Summary.Value as a list of one, or none; what is no scalar is added to `ignored`, what names it
+    to `names`.
+    """
     tag, plugin, simple_at = "", None, None
-    tensor: tuple[int, int] | None = None
+    tensor: _Range | None = None
     for number, wire, begin, end in fields(data, start, stop):
         if number == 1 and wire == DELIMITED:
             tag = data[begin:end].decode("utf-8", "replace")
+            names.append((begin, end))
         elif number == 2 and wire == FIXED32:
             simple_at = begin
         elif number == 8 and wire == DELIMITED:
             tensor = (begin, end)
         elif number == 9 and wire == DELIMITED:
             plugin = _plugin_name(data, begin, end)
+            names.append((begin, end))
         else:
             ignored.append((begin, end))
     if simple_at is not None:
@@ -127,16 +149,16 @@ def _tensor_slot(data: bytes, start: int, stop: int, tag: str, plugin: str | Non
     if kind not in _TENSOR_TYPES or not _holds_one(data, parts):
         return None
     dtype, typed_field, digits = _TENSOR_TYPES[kind]
-    item = 2 if dtype == "bfloat16" else int(dtype[2:])
+    item = dtype_bytes(dtype)
     for number, wire, begin, end in parts:
         if number == 4 and wire == DELIMITED:
-            return Slot(tag, dtype, digits, begin, 0.0, plugin, True) if end - begin == item else None
+            return Slot(tag, dtype, digits, begin, 0, plugin, True) if end - begin == item else None
         if number == typed_field and dtype in ("<f4", "<f8"):
-            return Slot(tag, dtype, digits, begin, 0.0, plugin, True) if end - begin == item else None
+            return Slot(tag, dtype, digits, begin, 0, plugin, True) if end - begin == item else None
         if number == typed_field:
-            raw, after = varint(data, begin)
-            return Slot(tag, dtype, digits, None, _number_from(raw, dtype), plugin, True) if after == end else None
-    return Slot(tag, dtype, digits, None, 0.0, plugin, True)  # protocol buffers leave out a default
+            after = varint(data, begin)[1]
+            return Slot(tag, dtype, digits, begin, end - begin, plugin, True) if after == end else None
+    return Slot(tag, dtype, digits, None, 0, plugin, True)  # protocol buffers leave out a default
 
 
 def _holds_one(data: bytes, parts: list[tuple[int, int, int, int]]) -> bool:
@@ -150,13 +172,3 @@ def _holds_one(data: bytes, parts: list[tuple[int, int, int, int]]) -> bool:
                 if sizes != [1]:
                     return False
     return True
-
-
-def _number_from(raw: int, dtype: str) -> float:
-    """The value of a varint-coded tensor element; half floats carry their 16 bits in it."""
-    if dtype == "bfloat16":
-        return float(struct.unpack("<f", struct.pack("<I", (raw & 0xFFFF) << 16))[0])
-    if dtype == "<f2":
-        return float(struct.unpack("<e", struct.pack("<H", raw & 0xFFFF))[0])
-    signed = dtype.startswith("<i") and raw >> 63
-    return float(raw - (1 << 64) if signed else raw)

@@ -12,10 +12,12 @@ import polars as pl
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats.tensorboard import NAME_PART, VERSION_RECORD
+from gradtrend.ingest.formats.tensorboard.blocks import Block, blocks
+from gradtrend.ingest.formats.tensorboard.checksums import HEADER_BYTES, header_length
 from gradtrend.ingest.formats.tensorboard.columns import Column, EventDecoder
 from gradtrend.ingest.formats.tensorboard.layout import layout_of
-from gradtrend.ingest.formats.tensorboard.records import HEADER_BYTES, Bytes, Records, header_length, map_file, scan
-from gradtrend.ingest.reading import Reading, ReadOptions
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.model.runlog import Skipped
 
 
 def claims(path: Path, head: bytes) -> bool:
@@ -29,25 +31,33 @@ def claims(path: Path, head: bytes) -> bool:
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     """What one event file holds. Raises InputError where not one record of it is readable."""
-    data = map_file(path)
-    records = scan(data)
-    if not records.starts.size and len(data) >= HEADER_BYTES and header_length(data[:HEADER_BYTES]) is None:
+    columns: list[Column] = []
+    skipped: list[Skipped] = []
+    records, further, head, started = 0, 0, b"", _time_in_name(path)
+    for block in blocks(path):
+        head = head or bytes(block.data[:HEADER_BYTES])
+        if started is None and not records:
+            started = _first_time(block)
+        decoder = EventDecoder(block, records)
+        columns += [column for column in decoder.columns() if column.record.size]
+        records += block.records.starts.size
+        pieces = sorted((*block.records.damage, *decoder.broken), key=lambda piece: piece.offset or 0)
+        further += max(0, len(skipped) + len(pieces) - MAX_SKIPPED_KEPT)
+        skipped += pieces[: MAX_SKIPPED_KEPT - len(skipped)]
+    if not records and len(head) == HEADER_BYTES and header_length(head) is None:
         raise InputError(
             f"{path} holds no readable TensorBoard record",
             "The file is damaged from its start or is no event file; point at another log of this run.",
         )
-    decoder = EventDecoder(data, records)
-    columns = [column for column in decoder.columns() if column.record.size]
     columns = _drop_other_plugins(columns)
-    skipped = sorted((*records.damage, *decoder.broken), key=lambda piece: piece.offset or 0)
     reading = Reading(
         format="tensorboard",
         path=path,
         series=_series_of(columns),
         digits=min((column.slot.digits for column in columns), default=7),
-        started=_time_in_name(path) or _first_time(data, records),
+        started=started,
     )
-    return (reading.with_skipped(skipped),)
+    return (reading.with_skipped(skipped, further),)
 
 
 def _drop_other_plugins(columns: list[Column]) -> list[Column]:
@@ -91,12 +101,12 @@ def _time_in_name(path: Path) -> float | None:
     return float(match.group(1)) if match else None
 
 
-def _first_time(data: Bytes, records: Records) -> float | None:
+def _first_time(block: Block) -> float | None:
     """The wall time of the first event: when this part of the run began."""
-    if not records.starts.size:
+    if not block.records.starts.size:
         return None
-    start, length = int(records.starts[0]), int(records.lengths[0])
-    event = data[start : start + length]
+    start, length = int(block.records.starts[0]), int(block.records.lengths[0])
+    event = bytes(block.data[start : start + length])
     try:
         time_at = layout_of(event).time_at
     except ValueError:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradtrend.ingest.formats.console.ending import ending
+from gradtrend.model.runlog import Note
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    main()\n'
 
@@ -22,6 +23,22 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 9, in <
             "stopped-on-nan",
             "Minimum loss scale reached",
         ),
+        ("FloatingPointError: Loss became infinite or NaN at iteration=501!\n", "stopped-on-nan", "iteration=501!"),
+        (TRACEBACK + "FloatingPointError: Predicted boxes or scores contain Inf/NaN.\n", "stopped-on-nan", "Inf/NaN"),
+        (TRACEBACK + "x.NanLossDuringTrainingError: NaN loss during training.\n", "stopped-on-nan", "NaN loss"),
+        ("InvalidArgumentError: LossTensor is inf or nan. : Tensor had NaN values\n", "stopped-on-nan", "LossTensor"),
+        (
+            "  8/10 [==>.] - ETA: 0s - loss: 1.37Batch 8: Invalid loss, terminating training\n",
+            "stopped-on-nan",
+            "Batch 8",
+        ),
+        (TRACEBACK + "Exception: Current loss scale already at minimum - exiting.\n", "stopped-on-nan", "at minimum"),
+        (TRACEBACK + "RuntimeError: grad_scale is too small, exiting: 7.4e-09\n", "stopped-on-nan", "too small"),
+        (TRACEBACK + "RuntimeError: normal expects all elements of std >= 0.0\n", "stopped-on-nan", "std >= 0.0"),
+        (TRACEBACK + "RuntimeError: Magnitude of gradient is bad: -nan\n", "stopped-on-nan", "-nan"),
+        (TRACEBACK + "Exception: Loss exploded\n", "stopped-on-nan", "Loss exploded"),
+        ("loss_gap is nan-safe now\n", None, ""),
+        ("step 7 loss = nan\n", None, ""),
         (TRACEBACK + "torch.OutOfMemoryError: CUDA out of memory.\n", "crashed", "torch.OutOfMemoryError"),
         ("[rank0]: " + TRACEBACK + "[rank0]: ValueError: no\n", "crashed", "ValueError: no"),
         (TRACEBACK, "crashed", "a traceback"),
@@ -48,3 +65,33 @@ def test_a_compressed_log_is_left_alone(tmp_path: Path) -> None:
     log = tmp_path / "train.log.gz"
     log.write_bytes(gzip.compress(b"Loss is nan, stopping training\n"))
     assert ending(log) == ()
+
+
+def stop_of(tmp_path: Path, end: str) -> Note:
+    log = tmp_path / "train.log"
+    log.write_text("step 1 loss 2.0 grad_norm 1.0\n" + end)
+    (note,) = ending(log)
+    return note
+
+
+@pytest.mark.parametrize(
+    ("end", "step", "of_loss"),
+    [
+        ("FloatingPointError: Loss became infinite or NaN at iteration=501!\n", 501, "loss"),
+        ("global step 77: Loss is nan, stopping training\n", 77, "loss"),
+        ("Loss is nan, stopping training\n", None, "loss"),
+        ("FloatingPointError: Minimum loss scale reached (0.0001).\n", None, ""),
+        ("In epoch: 1 step: 5, loss is NAN or INF, training process cannot continue\n", None, "loss"),
+    ],
+)
+def test_the_step_of_a_stop_and_whether_the_loss_made_it(
+    tmp_path: Path, end: str, step: int | None, of_loss: str
+) -> None:
+    note = stop_of(tmp_path, end)
+    assert (note.first_step, note.details) == (step, of_loss)
+
+
+def test_the_terms_of_the_loss_behind_a_stop(tmp_path: Path) -> None:
+    end = "FloatingPointError: Loss became infinite or NaN at iteration=9!\n"
+    terms = "loss_dict = {'loss_cls': tensor(nan, device='cuda:0'), 'loss_box': tensor(0.25, device='cuda:0')}\n"
+    assert stop_of(tmp_path, end + terms).message.endswith("(loss_cls of 2 terms not finite)")

@@ -232,3 +232,58 @@ def test_a_norm_and_a_loss_that_are_empty_together_are_nan(tmp_path: Path) -> No
 def test_a_few_updates_skipped_on_end_are_nan(tmp_path: Path) -> None:
     series = table(tmp_path, ["1.5"] * 30 + [""] * 3 + ["1.5"] * 27, ["2.0"] * 60)
     assert int(series["grad_norm"]["value"].is_nan().sum()) == 3
+
+
+@pytest.mark.parametrize(
+    ("cell", "kept"),
+    [("12", False), ("", True), ("123484.7", True), ("123484.", False), ("nan", True)],
+)
+def test_a_last_number_that_may_be_cut_is_not_believed(tmp_path: Path, cell: str, kept: bool) -> None:
+    rows = "".join(f"{i},0.5,{123400 + i}.7\n" for i in range(20))
+    reading = read_text(tmp_path, f"step,loss,grad_norm\n{rows}20,0.4,{cell}")
+    told = [(piece.line, piece.reason) for piece in reading.skipped]
+    assert told == ([] if kept else [(22, "truncated in its last number")])
+    assert points(reading, "loss")[-1] == (20, "0.4")
+    assert (points(reading, "grad_norm")[-1][0] == 20) is kept
+
+
+def test_a_row_that_breaks_off_is_truncated(tmp_path: Path) -> None:
+    reading = read_text(tmp_path, "step,loss,grad_norm\n0,2.0,1.0\n1,1.9,1.1\n2,1.")
+    assert [(piece.line, piece.reason) for piece in reading.skipped] == [(4, "truncated")]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "holds"),
+    [
+        ("a,my norm\n1,2.5\n2,2.6\n", ("my norm",), True),
+        ("my norm\n2.5\n2.6\n", ("my norm",), True),
+        ("a;my norm\n1;2,5\n2;2,6\n", ("my norm",), True),
+        ("a,my norm\n1,red\n2,blue\n", ("my norm",), False),
+        ("a,my norm\n1,2.5\n", ("norm",), False),
+        ("1,2\n3,4\n", ("1",), False),
+    ],
+)
+def test_any_table_whose_column_the_user_names(text: str, names: tuple[str, ...], holds: bool) -> None:
+    assert reader.holds(Path("x.csv"), text.encode(), names) is holds
+
+
+def test_a_table_without_known_names_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2.5\n2,2.6\n")
+    (reading,) = reader.read(path, ReadOptions())
+    assert list(reading.series) == ["a", "b"]
+
+
+def test_rows_of_held_out_data_are_series_of_their_own(tmp_path: Path) -> None:
+    rows = "".join(f"{e},train,{2 - e / 10},1.5\n{e},Val,{3 - e / 10},\n" for e in range(5))
+    reading = read_text(tmp_path, f"epoch,phase,loss,grad_norm\n{rows}")
+    assert set(reading.series) == {"loss", "grad_norm", "val/loss"}
+    assert points(reading, "loss") == [(e, repr(2 - e / 10)) for e in range(5)]
+    assert points(reading, "val/loss") == [(e, repr(3 - e / 10)) for e in range(5)]
+    long = read_text(tmp_path, "step,split,name,value\n1,train,loss,2.0\n1,test,loss,3.0\n1,test,test_acc,0.5\n")
+    assert set(long.series) == {"loss", "test/loss", "test_acc"}
+
+
+def test_words_that_name_no_held_out_data_are_no_part(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{'P1_align' if i < 3 else 'validated'},{2 - i / 10}\n" for i in range(6))
+    assert set(read_text(tmp_path, f"step,phase,loss\n{rows}").series) == {"loss"}

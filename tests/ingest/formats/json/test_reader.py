@@ -215,3 +215,19 @@ def test_a_document_whose_loss_stands_far_behind(tmp_path: Path, shape: str) -> 
     if shape != "lists":
         document = [{"name": n, "value": v, "step": i} for n in ("lr", "loss") for i, v in enumerate(values[n])]
     assert len(points(read_text(tmp_path, json.dumps(document)), "loss")) == 20_000
+
+
+@pytest.mark.parametrize("depth", [100, 970, 985, 30_000])
+def test_a_row_that_is_nested_too_deep_costs_no_other(tmp_path: Path, depth: int) -> None:
+    deep = '{"a": ' * depth + '"}]\\""' + "}" * depth
+    rows = [f'{{"step": 1, "loss": 2.0, "x": {deep}}}', *(f'{{"step": {i}, "loss": 1.5}}' for i in range(2, 12))]
+    path = tmp_path / "trainer_state.json"
+    path.write_text(f'{{"log_history": [{", ".join(rows)}]}}')
+    (reading,) = reader.read(path, ReadOptions())
+    assert reading.series["loss"]["step"].to_list()[-10:] == list(range(2, 12))
+    assert len(reading.skipped) == 11 - reading.series["loss"].height
+
+
+def test_json_lines_that_end_with_a_history_are_lines() -> None:
+    text = '{"loss": 2.0, "step": 1}\n' * 3 + '{"log_history": [{"loss": 1.0, "step": 1}]}\n'
+    assert not reader.claims(Path("logging.jsonl"), text.encode())

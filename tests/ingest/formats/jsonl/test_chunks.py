@@ -16,7 +16,22 @@ from gradtrend.ingest.formats.jsonl import chunks
 from gradtrend.ingest.formats.jsonl import reader as jsonl
 from gradtrend.ingest.formats.jsonl.chunks import ChunkReader
 
-KEYS = ("step", "global_step", "epoch", "timestamp", "time", "loss", "grad_norm", "a b", "note", "Step", "", "line")
+KEYS = (
+    "step",
+    "global_step",
+    "epoch",
+    "timestamp",
+    "time",
+    "loss",
+    "grad_norm",
+    "a b",
+    "note",
+    "Step",
+    "",
+    "line",
+    "train_runtime",
+    "global_step/max_steps",
+)
 NUMBERS = (
     st.integers().map(str)
     | st.floats().map(json.dumps)
@@ -30,7 +45,8 @@ NUMBERS = (
 )  # fmt: skip
 TEXTS = st.sampled_from(
     ["nan", "inf", "1.5", " 2 ", "1_0", "12", "text", "", "1.#IND", "2026-01-01 10:00", "null", "NaN", ": NaN", "{",
-     "[", '":', "\\", "\n", "é", "\ud800", "\x1c3", "１２", "infinite", "1e", ".5", "5.", "+1", "0x1"]
+     "[", '":', "\\", "\n", "é", "\ud800", "\x1c3", "１２", "infinite", "1e", ".5", "5.", "+1", "0x1",
+     "5/500", " 7 / 9", "val", " Test ", "train", "5/", "1/2/3"]
 ).map(json.dumps)  # fmt: skip
 VALUES = (
     NUMBERS
@@ -154,3 +170,12 @@ def test_a_log_that_is_always_refused_is_tried_no_more(monkeypatch: pytest.Monke
 def test_rows_that_all_have_other_names_are_refused() -> None:
     lines = [json.dumps({"step": i, f"a{i}": 1.0, f"b{i}": 2.0}) + "\n" for i in range(2000)]
     assert ChunkReader().points("".join(lines).encode(), 1) is None
+
+
+def test_a_chunk_of_ever_new_names_is_refused_before_it_is_a_table_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunk = b"".join(b'{"step": %d, "loss": 1.5, "only/%d": 2}\n' % (i, i) for i in range(3000))
+    learnt: list[int] = []
+    learn = ChunkReader._learn
+    monkeypatch.setattr(ChunkReader, "_learn", lambda self, text: (learnt.append(len(text)), learn(self, text))[1])
+    assert ChunkReader().points(chunk, 1) is None
+    assert max(learnt) < len(chunk) / 4

@@ -118,7 +118,8 @@ def test_rows_of_several_kinds(tmp_path: Path) -> None:
     reading = read(tmp_path, text)
     assert points(reading, "gradient_norm") == [(0, "1.0"), (1, "nan")]
     assert points(reading, "val_loss") == [(0, "2.6")]
-    assert points(reading, "config/lr") == [(None, "0.1")]
+    assert "config/lr" not in reading.series
+    assert reading.settings.learning_rate == 0.1
     assert long_table(reading).filter(pl.col("metric") == "gradient_norm")["line"].to_list() == [2, 4]
     assert [(piece.line, piece.reason) for piece in reading.skipped] == [(5, "not a JSON object")]
 
@@ -312,3 +313,76 @@ def test_lines_of_a_list(tmp_path: Path) -> None:
 )
 def test_other_names_of_the_step(tmp_path: Path, key: str) -> None:
     assert points(read(tmp_path, json.dumps({key: 7, "grad_norm": 2.0}) + "\n")) == [(7, "2.0")]
+
+
+@pytest.mark.parametrize("key", ["step", "global_step", "iter", "global_step/max_steps", "step/total_steps"])
+def test_a_counter_may_be_told_with_its_end(tmp_path: Path, key: str) -> None:
+    lines = "".join(
+        f'{{"loss": 1.5, "grad_norm": "{i}.25", "{key}": "{5 * i}/500", "epoch": 0.1}}\n' for i in range(1, 4)
+    )
+    assert points(read(tmp_path, lines), "grad_norm") == [(5, "1.25"), (10, "2.25"), (15, "3.25")]
+
+
+def test_text_with_a_slash_is_no_counter(tmp_path: Path) -> None:
+    line = '{"loss": 1.5, "grad_norm": 1.0, "model/name": "5/500", "path": "3/4"}\n'
+    assert points(read(tmp_path, line), "loss") == [(None, "1.5")]
+
+
+def test_the_row_that_sums_a_run_up_is_none_of_it(tmp_path: Path) -> None:
+    text = (
+        '{"loss": 2.5, "grad_norm": 1.0, "global_step/max_steps": "1/2"}\n'
+        '{"loss": 2.0, "grad_norm": 1.5, "global_step/max_steps": "2/2"}\n'
+        '{"train_runtime": 95.5, "train_loss": 2.25, "global_step/max_steps": "2/2"}\n'
+        '{"best_metric": 0.5, "global_step": 2, "log_history": [{"loss": 2.5, "step": 1}, {"loss": 2.0, "step": 2}]}\n'
+    )
+    reading = read(tmp_path, text)
+    assert set(reading.series) == {"loss", "grad_norm", "best_metric"}
+    assert points(reading, "loss") == [(1, "2.5"), (2, "2.0")]
+
+
+def test_ray_tune_repeats_the_settings_in_every_row(tmp_path: Path) -> None:
+    row = {"learners": {"p0": {"gradients_default_optimizer_global_norm": 1.5}}, "timesteps_total": None,
+           "config": {"lr": 0.005, "grad_clip": 10.0, "env_config": {"loss": 3}}}  # fmt: skip
+    reading = read(tmp_path, "".join(json.dumps({**row, "training_iteration": i}) + "\n" for i in (1, 2)))
+    assert list(reading.series) == ["learners/p0/gradients_default_optimizer_global_norm"]
+    assert points(reading, "learners/p0/gradients_default_optimizer_global_norm") == [(1, "1.5"), (2, "1.5")]
+    assert (reading.settings.learning_rate, reading.settings.gradient_clip) == (0.005, 10.0)
+
+
+@pytest.mark.parametrize("depth", [10, 500, 900, 960, 970, 980, 5000])
+def test_a_row_may_be_nested_as_deep_as_the_parser_goes(tmp_path: Path, depth: int) -> None:
+    deep = '{"a": ' * depth + "1" + "}" * depth
+    reading = read(tmp_path, f'{{"step": 1, "loss": 1.5, "grad_norm": 1.0}}\n{{"step": 2, "loss": 2.5, "x": {deep}}}\n')
+    assert points(reading, "loss") in ([(1, "1.5"), (2, "2.5")], [(1, "1.5")])
+    assert len(reading.skipped) == 2 - reading.series["loss"].height
+
+
+def test_an_integer_of_thousands_of_digits_costs_nothing_else(tmp_path: Path) -> None:
+    reading = read(tmp_path, f'{{"step": 1, "loss": 1.5, "id": {"9" * 5000}, "small": {"0"}}}\n')
+    assert points(reading, "loss") == [(1, "1.5")]
+    assert reading.skipped == ()
+    assert points(reading, "id") == [(1, "inf")]
+
+
+def test_metrics_beyond_so_many_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "MOST_METRICS", 10)
+    lines = "".join(f'{{"step": {i}, "loss": 1.5, "only/{i}": {i}}}\n' for i in range(2000))
+    reading = read(tmp_path, lines)
+    assert len(reading.series) == 10
+    assert reading.series["loss"].height == 2000
+    assert [piece.reason for piece in reading.skipped] == ["values of metrics beyond the first 10: 1,991"]
+
+
+@pytest.mark.parametrize("count", [3, 3000])
+@pytest.mark.parametrize("key", ["split", "phase", "event", "mode", "stage"])
+def test_rows_of_held_out_data_are_series_of_their_own(tmp_path: Path, key: str, count: int) -> None:
+    text = "".join(
+        f'{{"step": {i}, "{key}": "train", "loss": {i}.5}}\n{{"step": {i}, "{key}": "val", "loss": 9.5, "val_acc": 1}}'
+        "\n"
+        for i in range(count)
+    )
+    reading = read(tmp_path, text)
+    assert {metric: frame.height for metric, frame in reading.series.items()} == dict.fromkeys(
+        ("loss", "val/loss", "val_acc"), count
+    )
+    assert points(reading, "val/loss")[-1] == (count - 1, "9.5")

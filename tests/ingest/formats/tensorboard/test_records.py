@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradtrend.ingest.formats.tensorboard import records
-from gradtrend.ingest.formats.tensorboard.records import masked_crc, scan, walk_headers
+from gradtrend.ingest.formats.tensorboard.records import scan
+from tests.ingest.formats.tensorboard.event_files import framed
 
 
-def framed(payload: bytes) -> bytes:
-    length = struct.pack("<Q", len(payload))
-    return length + struct.pack("<I", masked_crc(length)) + payload + struct.pack("<I", masked_crc(payload))
-
-
-def walked(data: bytes, stretch: int) -> tuple[list[int], list[object]]:
+def walked(data: bytes, stretch: int) -> tuple[list[tuple[int, int]], list[object]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "STRETCH", stretch)
         patch.setattr(records, "LOOKED_AT", 16)
-        starts, damage = walk_headers(data)
-    return starts.tolist(), list(damage)
+        found = scan(data)
+    assert found.end is None
+    return list(zip(found.starts.tolist(), found.lengths.tolist(), strict=True)), list(found.damage)
 
 
 PATTERN = st.lists(st.integers(0, 6), min_size=1, max_size=4)

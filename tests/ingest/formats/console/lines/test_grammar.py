@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from gradtrend.ingest.formats.console.grammar import tokens, value_of
-from gradtrend.ingest.formats.console.line import LineReader
+from gradtrend.ingest.formats.console.lines.grammar import tokens, value_of
+from gradtrend.ingest.formats.console.lines.line import LineReader
 from gradtrend.ingest.reading.counters import UNKNOWN
 
 
@@ -65,7 +65,6 @@ def test_names_and_numbers(line: str, expected: dict[str, float]) -> None:
         "Number of gradient accumulation steps = 4",
         "commit 1a2b3c4 fix loss #1234",
         "number of nan iterations in loss",
-        "Valid Summary | Epoch 35 | Loss=0.1552",
         "{'train_runtime': 12.3, 'train_loss': 2.5, 'epoch': 1.0}",
     ],
 )

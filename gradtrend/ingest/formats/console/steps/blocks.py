@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gradtrend.ingest.formats.console.line import ConsoleLine, clean
+from gradtrend.ingest.formats.console.lines.labels import without_level
+from gradtrend.ingest.formats.console.lines.line import ConsoleLine, clean
 from gradtrend.ingest.formats.console.scan import LineScanner
 from gradtrend.ingest.reading.counters import UNKNOWN
 
@@ -13,6 +14,8 @@ _HEAD = re.compile(
     r"(?:steps?|iterations?|iters?|timesteps|total_timesteps|num_timesteps|global_step|updates?|epochs?)\b[\s:=#|│┃\[]*(\d[\d,]*)",
     re.IGNORECASE,
 )
+# Coqui: `--> STEP: 24/377 -- GLOBAL_STEP: 370024`
+_GLOBAL = re.compile(r"\bglobal[_ ]step\W{1,3}(\d[\d,]*)", re.IGNORECASE)
 # OLMo: `... INFO [step=100/1000,epoch=0]`, Composer: `[batch=100/1000]:`
 _TAIL = re.compile(r"\[(?:global_)?(?:step|batch)[=: ]\s*(\d+)(?:/\d+)?(?:,[^\]]*)?\]:?\s*$", re.IGNORECASE)
 
@@ -21,7 +24,7 @@ class BlockSteps:
     """Gives the lines of a record the step that its first line names."""
 
     def __init__(self) -> None:
-        self._last: dict[str, int] = {}
+        self._last: dict[str, tuple[int, str]] = {}
         self._refused: set[str] = set()
         self._owner: ConsoleLine | None = None  # the last line with a counter of its own
         self._owned: set[str] = set()  # what such lines log
@@ -29,11 +32,11 @@ class BlockSteps:
     def place(self, logged: ConsoleLine, raw: bytes, scanner: LineScanner) -> ConsoleLine:
         """The line with its record's step, where it has no counter of its own and the record has one."""
         plan = logged.plan
-        if plan.counter is not None:
+        if plan.place.counter is not None:
             self._owner = logged
             self._owned.update(field.name for field in plan.fields)
             return logged
-        if plan.epoch is not None or not plan.fields or "{" in logged.text:
+        if plan.place.epoch is not None or not plan.fields or "}" in logged.text.partition("{")[2]:
             return logged
         if self._owner is not None:
             return self._below(self._owner, logged, raw)
@@ -51,21 +54,23 @@ class BlockSteps:
 
         A head that stands over more than one line of the same metric is no record's (`Epoch 3` over a hundred lines).
         """
-        name = logged.plan.fields[0].name
+        first = logged.plan.fields[0]
+        name, printed = first.name, logged.text[first.start : first.end]
         step = UNKNOWN if name in self._refused else _head(scanner)
         if step == UNKNOWN:
             return logged
-        if self._last.get(name) == step:
+        last, value = self._last.get(name, (UNKNOWN, ""))
+        if last == step and value != printed:  # equal values are a line that two loggers print
             self._refused.add(name)
             return logged
-        self._last[name] = step
+        self._last[name] = (step, printed)
         return logged._replace(counter=step)
 
 
 def _head(scanner: LineScanner) -> int:
     for raw in scanner.lines_before():
-        text = clean(raw)
-        match = _HEAD.match(text) or _TAIL.search(text)
+        text = without_level(clean(raw))
+        match = _GLOBAL.search(text) or _HEAD.match(text) or _TAIL.search(text)
         if match is not None:
             return int(match[1].replace(",", ""))
     return UNKNOWN

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from gradtrend.ingest.formats.console.plan import says
+from gradtrend.ingest.formats.console.lines.plan import says
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
 

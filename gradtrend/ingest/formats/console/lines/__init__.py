@@ -1,0 +1,1 @@
+"""One line of console text -> what it logged."""
