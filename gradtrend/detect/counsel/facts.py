@@ -132,9 +132,10 @@ class Facts:
     @cached_property
     def failed(self) -> bool:
         """Whether norm or loss is NaN or inf to the end, or the trainer stopped for it."""
-        return (
-            fails_for_good(self.run) or self.sign("stops-on-nonfinite") or (not self.seen and self.sign("rows-of-nan"))
-        )
+        if fails_for_good(self.run):
+            return True
+        said = self.sign("stops-on-nonfinite") or (not self.seen and self.sign("rows-of-nan"))
+        return said and self.verdict is Verdict.UNDETERMINED
 
     @cached_property
     def seen(self) -> bool:

@@ -142,6 +142,8 @@ _OTHERS: Mapping[str, Callable[[Curve], bool | None]] = {
     "clipping_unknown": lambda curve: _clipping_on(curve) is None,
     "precision_unknown": lambda curve: _low_precision(curve) is None,
     "small_batch": _small_batch,
+    "loss_stays_finite": lambda curve: not curve.run.nonfinite.loss_count,
+    "loss_fails": lambda curve: curve.run.nonfinite.loss_count > 0,
     "norm_rises": lambda curve: curve.shape is not None and curve.shape.larger is curve.shape.rise,
     "norm_falls": lambda curve: curve.shape is not None and curve.shape.larger is not curve.shape.rise,
     "lr_climbs_at_end": _climbs_at_end,

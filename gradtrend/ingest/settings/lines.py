@@ -17,6 +17,8 @@ from gradtrend.model.runlog import Note, Settings
 PART_BYTES = 8 * 1024
 # Not "fp16=False" and the like.
 _ON = r"(?!['\"]?\s*[=:]\s*['\"]?(?:false|none|null|no|off|0)\b)"
+# A trainer that stops says so at the very end; the same words earlier are of a batch that was left out.
+_STOPS, _LAST_WORDS = "stops-on-nonfinite", 2048
 # In lines in lower case: any of these words, each a sign by itself, or only where the pattern below finds it.
 _WORDS: Mapping[str, tuple[bytes, ...]] = {
     "float16": (
@@ -83,6 +85,8 @@ def said_in(text: bytes, unread: bool = False) -> Said:
     lower = text.lower()
     signs = {name for name, words in _WORDS.items() if any(word in lower for word in words)}
     signs = {name for name in signs if name not in _ONLY or re.search(_ONLY[name].encode(), lower)}
+    if not any(word in lower[-_LAST_WORDS:] for word in _WORDS[_STOPS]):
+        signs.discard(_STOPS)
     if unread and re.search(_ROWS_OF_NAN.encode(), lower):
         signs.add("rows-of-nan")
     return Said(framework_of_lines(lower), frozenset(signs), _average_note(text))

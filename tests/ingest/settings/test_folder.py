@@ -97,7 +97,7 @@ def test_where_frameworks_leave_their_settings(tmp_path: Path, name: str, text: 
 
 
 def test_what_a_logger_wrote_counts_before_a_configuration(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text("lr: 0.5\nweight_decay: 0.1\ngrad_clip: 2.0\n")
+    (tmp_path / "args.yaml").write_text("lr: 0.5\nweight_decay: 0.1\ngrad_clip: 2.0\n")
     (tmp_path / "hparams.yaml").write_text("lr: 0.1\n")
     assert settings_of(tmp_path) == Settings(learning_rate=0.1, gradient_clip=2.0)
 

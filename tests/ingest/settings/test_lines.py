@@ -163,3 +163,9 @@ def test_a_line_of_letters_costs_no_time_by_its_square() -> None:
     text = b"loss" * 4000 + b" 1.0 (inf) "  # at most what is ever read of a log
     assert said_in(text) == said_in(text)
     assert not said_in(text).notes
+
+
+def test_words_of_a_failure_count_at_the_end_alone() -> None:
+    rows = b"step 1 loss 2.3\n" * 300
+    assert not said_in(b"nan loss, batch left out\n" + rows).signs
+    assert said_in(rows + b"NaN loss during training\n").signs == {"stops-on-nonfinite"}
