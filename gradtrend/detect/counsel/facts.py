@@ -9,16 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from gradtrend.detect.curves.run import RunCurves
-from gradtrend.detect.curves.terms import metrics_of
-from gradtrend.detect.frameworks import Framework, framework_of
-from gradtrend.detect.measures.failure import (
+from gradtrend.detect.curves.failure import (
     before_failure,
     failed_at,
     fails_for_good,
     rise_began,
     rows_before_failure,
 )
+from gradtrend.detect.curves.run import RunCurves
+from gradtrend.detect.curves.terms import metrics_of
+from gradtrend.detect.frameworks import Framework, framework_of
 from gradtrend.detect.rules.circumstances import lr_at
 from gradtrend.model.finding import Finding
 from gradtrend.model.words import Severity, Verdict

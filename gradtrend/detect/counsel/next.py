@@ -9,9 +9,9 @@ from gradtrend.detect.counsel.grounds import denied
 from gradtrend.detect.counsel.phrases import PHRASES
 from gradtrend.detect.counsel.situations import situation_of
 from gradtrend.detect.counsel.so_far import look_of
+from gradtrend.detect.curves.failure import failed_at, rise_began
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.series import Series
-from gradtrend.detect.measures.failure import failed_at, rise_began
 from gradtrend.detect.rules.template import fill, template_values
 from gradtrend.model.advice import LOGGING_IDS, Advice
 from gradtrend.model.finding import Finding, by_weight

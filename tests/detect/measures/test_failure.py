@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import pytest
 
+from gradtrend.detect.curves.failure import rise_began, rise_of
 from gradtrend.detect.curves.run import run_curves
-from gradtrend.detect.measures.failure import MEASURES, rise_began, rise_of
+from gradtrend.detect.measures.failure import MEASURES
 from gradtrend.model.runlog import Note, RunLog
 from gradtrend.model.words import Role
 from tests.detect.runs import curve_of, log_of, rows
