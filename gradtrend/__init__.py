@@ -24,6 +24,7 @@ from gradtrend.errors import (
     ReplayError,
     UnguardedScriptError,
 )
+from gradtrend.model.advice import Advice, SoFar
 from gradtrend.model.capture import Capture, Frame, OverflowReport
 from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.report import Checks, NonFinite, RunReport, SeriesReport, SkippedRule
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from gradtrend.replay import native
 
 __all__ = [
+    "Advice",
     "Blame",
     "Capture",
     "Cause",
@@ -88,6 +90,7 @@ __all__ = [
     "Severity",
     "Skipped",
     "SkippedRule",
+    "SoFar",
     "Source",
     "Swap",
     "SweepRow",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ Exit codes:
 @rules_option
 @click.option("--replay", is_flag=True, help="Replay the run's captured steps too (inspect them, without --trust).")
 @click.option("--trust", is_flag=True, help="With --replay: import and run the captured model's code.")
+@click.option("-v", "--verbose", is_flag=True, help="Text: the measures behind each finding, and more to do next.")
 @click.option("-q", "--quiet", is_flag=True, help="Text: only runs that make the exit code non-zero.")
 @click.option("--allow-undetermined", is_flag=True, help="Exit 0 where a run could not be judged or read.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the runs look like.")
@@ -74,7 +76,7 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     options = AnalyzeOptions(**{name: given[name] for name in names})
     runs, failures = analyze_paths(paths, options, available_processes())
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
-    _deliver(report, policy, given["format_"], given["output"], given["quiet"])
+    _deliver(report, policy, given["format_"], given["output"], given["quiet"], given["verbose"])
     shown = given["format_"] == "text" and not given["output"]
     tell_failures(failures, given["debug"], shown)
     return report.exit_code
@@ -85,11 +87,11 @@ def _known_report(name: str) -> str:
     return name
 
 
-def _deliver(report: Report, policy: Policy, format_: str, output: Path | None, quiet: bool) -> None:
-    style = Style() if output else stdout_style()
+def _deliver(report: Report, policy: Policy, format_: str, output: Path | None, quiet: bool, verbose: bool) -> None:
+    style = replace(Style() if output else stdout_style(), verbose=verbose)
     if quiet and format_ == "text":
         report = blamed_only(report, policy)
-        style = Style(style.colour, style.unicode, style.width, summary=False)
+        style = replace(style, summary=False)
     text = reporter(format_)(report, style)
     if output:
         write_whole(output, text)

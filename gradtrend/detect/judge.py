@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradtrend.detect.confidence import confidence
+from gradtrend.detect.counsel import Facts, next_actions, so_far
 from gradtrend.detect.curves.nonfinite import NonFiniteState, cause_of, order_of
 from gradtrend.detect.curves.run import Curve, RunCurves, run_curves
 from gradtrend.detect.measures import MEASURES
@@ -14,6 +15,7 @@ from gradtrend.detect.rules.template import fill, template_values
 from gradtrend.detect.summaries import summaries
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
 from gradtrend.model.finding import Evidence, Finding, by_weight
+from gradtrend.model.numbers import times
 from gradtrend.model.report import Checks, NonFinite, RunReport, SkippedRule
 from gradtrend.model.rule import REPLAY_NOTE, Rule, Scope
 from gradtrend.model.runlog import Note, RunLog
@@ -29,6 +31,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
     verdict, sure = run_verdict(run, judged, checks)
     findings = [_finding_of(check) for check in checks if check.fired]
     findings += [f for rule in rules if rule.note is not None for f in _note_findings(rule, run)]
+    facts = Facts(run, verdict, findings)
     return RunReport(
         run=log.run,
         verdict=verdict,
@@ -42,6 +45,8 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
         overflow_reports=log.overflow_reports,
         settings=log.settings,
         name=log.name,
+        next=next_actions(facts),
+        so_far=so_far(facts),
     )
 
 
@@ -80,8 +85,9 @@ def _without_silenced(checks: list[Check]) -> list[Check]:
 def _finding_of(check: Check) -> Finding:
     """The finding of a rule that fired."""
     rule, curve = check.rule, check.curve
-    values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence}
+    values = template_values(curve) | {e.measure: _shown(e) for e in check.evidence} | {"times": _times(check.evidence)}
     first, last = check.steps
+    actions = actions_for(rule.actions, curve, values)
     return Finding(
         rule=rule.id,
         name=rule.name,
@@ -93,7 +99,8 @@ def _finding_of(check: Check) -> Finding:
         first_step=first,
         last_step=last,
         evidence=check.evidence,
-        actions=actions_for(rule.actions, curve, values),
+        actions=tuple(text for _, text in actions),
+        action_ids=tuple(action_id for action_id, _ in actions),
     )
 
 
@@ -104,6 +111,12 @@ def _shown(evidence: Evidence) -> object:
     return evidence.observed
 
 
+def _times(evidence: Sequence[Evidence]) -> str | None:
+    """The first of the observations that is a ratio in decades, as a person writes it: x300, x6e17."""
+    decades = (one.observed for one in evidence if MEASURES[one.measure].unit == "decades" and one.observed is not None)
+    return next((times(one) for one in decades), None)
+
+
 def _note_findings(rule: Rule, run: RunCurves) -> list[Finding]:
     """One finding for each note of the rule's kind."""
     return [_note_finding(rule, run, note) for note in run.log.notes if note.kind == rule.note]
@@ -112,6 +125,7 @@ def _note_findings(rule: Rule, run: RunCurves) -> list[Finding]:
 def _note_finding(rule: Rule, run: RunCurves, note: Note) -> Finding:
     curve = run.curve(next((s for s in run.norms if s.metric == note.metric), run.norms[0] if run.norms else None))
     values = template_values(curve, note)
+    actions = actions_for(rule.actions, curve, values)
     return Finding(
         rule=rule.id,
         name=rule.name,
@@ -122,7 +136,8 @@ def _note_finding(rule: Rule, run: RunCurves, note: Note) -> Finding:
         first_step=note.first_step,
         last_step=note.last_step,
         evidence=tuple(Evidence(name, value) for name, value in note.measures),
-        actions=actions_for(rule.actions, curve, values),
+        actions=tuple(text for _, text in actions),
+        action_ids=tuple(action_id for action_id, _ in actions),
     )
 
 

@@ -19,7 +19,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule that fired. Steps are the log's own; `confidence` is in 0..1."""
+    """One rule that fired. Steps are the log's own; `confidence` is in 0..1; `action_ids` has one for each action."""
 
     rule: str
     name: str
@@ -32,6 +32,7 @@ class Finding:
     last_step: int | None = None
     evidence: tuple[Evidence, ...] = ()
     actions: tuple[str, ...] = ()
+    action_ids: tuple[str | None, ...] = ()
 
 
 def by_weight(findings: Iterable[Finding]) -> list[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gradtrend.model.advice import Advice, SoFar
 from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.finding import Finding
 from gradtrend.model.runlog import Settings, Source
@@ -77,6 +78,8 @@ class Checks:
 class RunReport:
     """The judgement of one run. `run` is its path as given, of a store's run joined with its id; `name` is what the
     store calls it. `confidence` is None when undetermined.
+
+    `next` is what to do, in order; `so_far` what the few points of an undetermined run look like.
     """
 
     run: str
@@ -90,6 +93,8 @@ class RunReport:
     captures: tuple[Capture, ...] = ()
     overflow_reports: tuple[OverflowReport, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    next: tuple[Advice, ...] = ()
+    so_far: SoFar | None = None
     replays: Mapping[str, Replay] | None = None
     name: str | None = None
 

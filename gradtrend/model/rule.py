@@ -78,8 +78,8 @@ EVIDENCE = frozenset(
 class Action:
     """A next step for the user.
 
-    `when` names a circumstance of the run: the action is dropped where it does not hold, and comes first where it is
-    one of `EVIDENCE`.
+    `id` is one of `ACTION_IDS`; None in files of users that are older than those. `when` names a circumstance of the
+    run: the action is dropped where it does not hold, and comes first where it is one of `EVIDENCE`.
     `text_for` holds the wording for a framework (`lightly-train` ...) in place of `text`. Both are templates over the
     run's values.
     """
@@ -87,6 +87,19 @@ class Action:
     text: str
     when: str | None = None
     text_for: Mapping[str, str] = field(default_factory=dict)
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shows:
+    """Where a known cause can show at all: in logs of these frameworks or kinds of them, with one of these signs in
+    their lines, with a metric whose name one of these patterns finds. What is empty asks for nothing.
+    """
+
+    frameworks: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
 
 
 # The note that rules on a replayed step select: no log holds it, only a replay brings findings of them.
@@ -121,7 +134,8 @@ class Rule:
     `role` and `scope`, or `note` (an observation made while reading) or `replay` say what it is applied to. It fires
     where all conditions of `when`, and all of one alternative if there are any, hold. `unless` lists ids that silence
     it. A `trend`, `cause` or `verdict` is what it says of the series, the collapse or the run; a rule that
-    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see.
+    `forbids_verdict` makes the trend undetermined. `blind` says what it does not see. A known cause (GT7xx) has
+    the public `threads` that it comes from, and `shows` where it can be.
     """
 
     id: str
@@ -144,3 +158,5 @@ class Rule:
     hold: Hold = Hold()
     unless: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
+    shows: Shows = Shows()
+    threads: tuple[str, ...] = ()

@@ -75,6 +75,15 @@ class Settings:
         return None if self.precision is None else is_float16(self.precision)
 
 
+# What lines of a log may mention beside its metrics, of what a rule or an order of actions can depend on.
+SIGNS = frozenset(
+    {
+        "float16", "norm-not-finite", "scale-at-minimum", "blames-the-rate", "attention-warning", "ctc",
+        "stops-on-nonfinite", "rows-of-nan",
+    }
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class RunLog:
     """One run as read. `run` is its path; `name` is what the store that it is of calls it, if it is of one.
@@ -86,7 +95,7 @@ class RunLog:
 
     `losses` are the metrics that log the whole training loss (of batches, averaged, evaluated), the one with the most
     points first; empty where there is none, or where all are terms of a loss that is not logged as a whole. `reasons`
-    says of each metric why it has its role.
+    says of each metric why it has its role. `signs` are names out of `SIGNS` for what the lines of the logs mention.
     """
 
     run: str
@@ -96,6 +105,7 @@ class RunLog:
     captures: tuple[Capture, ...] = ()
     overflow_reports: tuple[OverflowReport, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    signs: frozenset[str] = frozenset()
     losses: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None

@@ -10,9 +10,10 @@ from gradtrend.detect.rules import load_rules
 from gradtrend.errors import InputError
 from gradtrend.ingest import settings_of
 from gradtrend.ingest.captures import find_captures, read_capture
+from gradtrend.model.advice import Advice
 from gradtrend.model.capture import Capture
 from gradtrend.model.contents import CaptureContents
-from gradtrend.model.finding import by_weight
+from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.replay import Replay
 from gradtrend.model.report import Checks, RunReport
 from gradtrend.model.rule import REPLAY_NOTE, Rule
@@ -64,7 +65,18 @@ def with_replays(report: RunReport, trust: bool, rules: tuple[Rule, ...]) -> Run
         tuple(skipped for skipped in report.checks.skipped if skipped.rule not in ran),
     )
     ordered = tuple(by_weight((*report.findings, *findings)))
-    return replace(report, findings=ordered, replays=replays, checks=checks)
+    return replace(report, findings=ordered, replays=replays, checks=checks, next=_with_those_of(findings, report.next))
+
+
+def _with_those_of(findings: list[Finding], advice: tuple[Advice, ...]) -> tuple[Advice, ...]:
+    """The next actions with those of what the replays found before them: a cause that was seen, not read off a log."""
+    found = {
+        action: Advice(action, text, (f.rule,))
+        for f in by_weight(findings)[::-1]
+        for action, text in list(zip(f.action_ids, f.actions, strict=True))[::-1]
+    }
+    own = list(found.values())[::-1]
+    return (*own, *(one for one in advice if one.action not in found))
 
 
 def _children(folder: Path) -> list[Path]:

@@ -30,9 +30,13 @@ def rule_ids(words: Sequence[str], rules: Sequence[Rule], option: str) -> frozen
 
 
 def without(run: RunReport, selected: frozenset[str], ignored: frozenset[str]) -> RunReport:
-    """The run with the selected findings only (all where none is selected) less the ignored. The verdict stays."""
-    kept = (f for f in run.findings if (not selected or f.rule in selected) and f.rule not in ignored)
-    return replace(run, findings=tuple(kept))
+    """The run with the selected findings only (all where none is selected) less the ignored, and
+    without the actions that only those advised. The verdict stays.
+    """
+    kept = tuple(f for f in run.findings if (not selected or f.rule in selected) and f.rule not in ignored)
+    gone = {f.rule for f in run.findings} - {f.rule for f in kept}
+    advice = tuple(one for one in run.next if not one.rules or not gone.issuperset(one.rules))
+    return replace(run, findings=kept, next=advice)
 
 
 def near(word: str, rules: Sequence[Rule], also: Sequence[str] = ()) -> str:

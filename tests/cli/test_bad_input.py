@@ -195,7 +195,7 @@ def test_a_log_without_read_permission(call: Call, tmp_path: Path, monkeypatch: 
 
 def test_a_log_without_a_gradient_norm(call: Call, tmp_path: Path) -> None:
     write(tmp_path / "metrics.jsonl", "".join(f'{{"step": {i}, "loss": 1.0}}\n' for i in range(30)))
-    done = call("analyze", tmp_path)
+    done = call("analyze", tmp_path, "-v")
     assert done.exit_code == 3
     assert "GT504" in done.output
     assert "clip_grad_norm_" in done.output

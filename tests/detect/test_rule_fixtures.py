@@ -27,6 +27,14 @@ def test_fires_where_it_should_and_only_there(folder: Path) -> None:
     assert (rule in report.checks.ran) != name.startswith("unchecked_")
 
 
+@pytest.mark.parametrize("folder", [f for f in FOLDERS if f.parts[-2] == "fires"], ids=name_of)
+def test_a_message_has_the_numbers_of_the_run(folder: Path) -> None:
+    """Where a value is missing the summary stands in its place: a message names what its rule always knows."""
+    rule = next(one for one in shipped_rules() if one.id == folder.parts[-3])
+    told = [f.message for f in judged(read(folder)).findings if f.rule == rule.id]
+    assert rule.summary not in told
+
+
 # GT6xx are about replayed steps, GT519 about logs of many megabytes, GT525 about several runs: tested with what brings
 # them about.
 WITHOUT_FOLDER = ("GT6", "GT519", "GT525")

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from gradtrend.model.advice import Advice
 from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.replay import Inspection, Outcome, Replay, ReplayCause, SweepRow
@@ -54,7 +55,13 @@ def exploding() -> RunReport:
                 397,
                 (Evidence("decades_above_baseline", 5.5, 1.0), Evidence("last_value", math.nan, None)),
                 ("Lower the learning rate.", "Clip the norm."),
+                ("lower-lr", "clip-gradients"),
             ),
+        ),
+        next=(
+            Advice("lower-lr", "Lower the learning rate.", ("GT101",)),
+            Advice("clip-gradients", "Clip the norm.", ("GT101",)),
+            Advice("nothing-to-do", "If it comes back, nothing is wrong.", (), conditional=True),
         ),
         checks=Checks(("GT101",), (SkippedRule("GT401", "no per-layer norms"),)),
         captures=(Capture("debug/nan_capture/rank0/nan_capture.pt", "lightly-train", 398),),
@@ -95,7 +102,8 @@ def layered() -> RunReport:
         )
         for i in range(9)
     )
-    return RunReport("runs/layers", Verdict.VANISHING, 0.9, findings=findings)
+    advice = (Advice("check-activation", "Check the activation.", ("GT401",)),)
+    return RunReport("runs/layers", Verdict.VANISHING, 0.9, findings=findings, next=advice)
 
 
 @pytest.fixture
@@ -110,7 +118,8 @@ def unjudged() -> RunReport:
         "grad_norm",
         actions=("Log the gradient norm at every step.",),
     )
-    return RunReport("runs/short", Verdict.UNDETERMINED, None, findings=(finding,))
+    advice = tuple(Advice("log-norm", text, ("GT504",)) for text in finding.actions)
+    return RunReport("runs/short", Verdict.UNDETERMINED, None, findings=(finding,), next=advice)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from gradtrend.detect.curves.nonfinite import Collapse, NonFiniteState, find_col
 from gradtrend.detect.curves.series import Series, series_of, total_of
 from gradtrend.detect.curves.shape import Change, Shape, describe
 from gradtrend.detect.curves.spikes import Spike, find_spikes
+from gradtrend.detect.curves.terms import bad_terms, exploding_terms
 from gradtrend.detect.curves.warmup import early_until, warmup_end
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
@@ -86,6 +87,16 @@ class RunCurves:
     def warmup_end(self) -> int | None:
         """The step at which the logged learning rate reaches its peak, or the configured one without a log, or None."""
         return self.log.settings.warmup_steps if self.lr is None else warmup_end(self.lr)
+
+    @cached_property
+    def exploding_terms(self) -> tuple[str, ...]:
+        """The terms of the loss that explode while others stay where they are."""
+        return tuple(name for name in exploding_terms(self.log) if name not in {loss.metric for loss in self.furthest})
+
+    @cached_property
+    def bad_terms(self) -> tuple[str, ...]:
+        """The terms of the loss that are not finite at a step at which another term, or a norm, is."""
+        return bad_terms(self.log)
 
     @cached_property
     def descent(self) -> Descent | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradtrend.detect.measures import layers, log, loss, nonfinite, norm, progress, scale
+from gradtrend.detect.measures import failure, layers, log, loss, nonfinite, norm, progress, scale
 from gradtrend.detect.measures.measure import Measure
 
 MEASURES: Mapping[str, Measure] = {
@@ -15,4 +15,5 @@ MEASURES: Mapping[str, Measure] = {
     **loss.MEASURES,
     **scale.MEASURES,
     **log.MEASURES,
+    **failure.MEASURES,
 }

@@ -9,18 +9,27 @@ from gradtrend.detect.rules.circumstances import CIRCUMSTANCES, EVIDENCE
 from gradtrend.detect.rules.template import fill
 from gradtrend.model.rule import Action
 
+_IN_ONE_WAY = frozenset({"lower-lr", "raise-lr", "warm-up-longer", "clip-gradients", "clip-lower", "resume-earlier"})
 
-def actions_for(actions: Sequence[Action], curve: Curve, values: Mapping[str, object]) -> tuple[str, ...]:
-    """The actions' texts, those that rest on evidence of this run first, otherwise in the order of the rule.
 
-    An action whose circumstance is not known to hold is dropped, and so is one that speaks of a value not known.
+def actions_for(
+    actions: Sequence[Action], curve: Curve, values: Mapping[str, object]
+) -> tuple[tuple[str | None, str], ...]:
+    """The actions as id and text, those that rest on evidence of this run first, otherwise in the order of the rule.
+
+    An action whose circumstance is not known to hold is dropped, and so is one that speaks of a value not known. Of
+    what can be done in one way only (one learning rate, one place to resume from) the first is kept.
     """
     framework = curve.run.log.settings.framework or ""
-    ranked: list[tuple[bool, int, str]] = []
+    ranked: list[tuple[bool, int, str | None, str]] = []
     for i, action in enumerate(actions):
         if action.when is not None and not CIRCUMSTANCES[action.when](curve):
             continue
         text = fill(action.text_for.get(framework, action.text), values)
         if text is not None:
-            ranked.append((action.when not in EVIDENCE, i, text))
-    return tuple(text for _, _, text in sorted(ranked))
+            ranked.append((action.when not in EVIDENCE, i, action.id, text))
+    kept: list[tuple[str | None, str]] = []
+    for _, _, action_id, text in sorted(ranked, key=lambda one: one[:2]):
+        if action_id not in _IN_ONE_WAY or action_id not in {before for before, _ in kept}:
+            kept.append((action_id, text))
+    return tuple(kept)

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.warmup import SWITCH_FACTOR
+from gradtrend.detect.frameworks import framework_of
 
 # A log that begins later than this is an excerpt, and its first step says nothing of the run's.
 _FIRST_STEPS = 10
@@ -107,6 +108,12 @@ def _rises_at_once(curve: Curve) -> bool:
     return _at_start(curve, moment_of(curve))
 
 
+def _climbs_at_end(curve: Curve) -> bool:
+    """Whether the learning rate still climbs at the end of the log."""
+    lr = curve.run.lr
+    return lr is not None and len(lr) > 1 and curve.run.warmup_end is not None and curve.run.warmup_end >= lr.steps[-1]
+
+
 def _small_batch(curve: Curve) -> bool | None:
     """Whether an optimizer step sees few samples: batch size times accumulation."""
     settings = curve.run.log.settings
@@ -135,6 +142,13 @@ _OTHERS: Mapping[str, Callable[[Curve], bool | None]] = {
     "clipping_unknown": lambda curve: _clipping_on(curve) is None,
     "precision_unknown": lambda curve: _low_precision(curve) is None,
     "small_batch": _small_batch,
+    "loss_stays_finite": lambda curve: not curve.run.nonfinite.loss_count,
+    "loss_fails": lambda curve: curve.run.nonfinite.loss_count > 0,
+    "norm_rises": lambda curve: curve.shape is not None and curve.shape.larger is curve.shape.rise,
+    "norm_falls": lambda curve: curve.shape is not None and curve.shape.larger is not curve.shape.rise,
+    "lr_climbs_at_end": _climbs_at_end,
+    "hides_nan": lambda curve: "transformer" in framework_of(curve.run.log.settings.framework).kinds,
+    "nearest_neighbour": lambda curve: any("koleo" in name.lower() for name in curve.run.bad_terms),
     "no_capture": lambda curve: not _has_capture(curve),
     "no_overflow_report": lambda curve: not _has_overflow_report(curve) and not _has_capture(curve),
     "no_lr": lambda curve: curve.run.lr is None,

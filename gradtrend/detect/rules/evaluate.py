@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.shape import Change, Shape
+from gradtrend.detect.curves.terms import metrics_of
+from gradtrend.detect.frameworks import framework_of
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.measures.spans import Steps, first_span
 from gradtrend.model.finding import Evidence
-from gradtrend.model.rule import Condition, Hold, Missing, Rule
+from gradtrend.model.rule import Condition, Hold, Missing, Rule, Shows
 
 # Ratios of measure to limit are kept within 0.1 .. 10: beyond that nothing is more certain.
 _MOST_RATIO = 10.0
@@ -49,11 +52,26 @@ class Check:
 
 def evaluate(rule: Rule, curve: Curve) -> Check:
     """One rule on one curve. Alternatives are tried in turn; the strongest counts."""
+    if not _can_show(rule.shows, curve):
+        return Check(rule, curve, False, 0.0, ())
     if not rule.alternatives:
         return _checked(rule, curve, rule.when)
     checks = [_checked(rule, curve, (*rule.when, *alternative.when)) for alternative in rule.alternatives]
     checked = [check for check in checks if check.missing is None]
     return max(checked or checks, key=lambda check: (check.fired, check.strength))
+
+
+def _can_show(shows: Shows, curve: Curve) -> bool:
+    """Whether the log is one in which a known cause can show."""
+    log = curve.run.log
+    name = log.settings.framework
+    if shows.frameworks or shows.kinds:
+        kinds = framework_of(name).kinds
+        if name not in shows.frameworks and kinds.isdisjoint(shows.kinds):
+            return False
+    if shows.signs and log.signs.isdisjoint(shows.signs):
+        return False
+    return not shows.metrics or any(re.search(one, metric) for one in shows.metrics for metric in metrics_of(log))
 
 
 def _checked(rule: Rule, curve: Curve, conditions: Sequence[Condition]) -> Check:

@@ -12,7 +12,18 @@ from typing import Any
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.problems import problems_among, problems_of
 from gradtrend.errors import ConfigError
-from gradtrend.model.rule import REPLAY_NOTE, Action, Alternative, Condition, Hold, Missing, ReplayTopic, Rule, Scope
+from gradtrend.model.rule import (
+    REPLAY_NOTE,
+    Action,
+    Alternative,
+    Condition,
+    Hold,
+    Missing,
+    ReplayTopic,
+    Rule,
+    Scope,
+    Shows,
+)
 from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
 
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -63,25 +74,33 @@ def _in_place_of(shipped: Rule | None, own: Rule) -> Rule:
 
 @lru_cache(maxsize=1)
 def _shipped(folder: Path) -> _Folder:
-    """The shipped rules, read once a process: parsing takes longer than judging a run."""
-    return _read_folder(folder)
+    """The shipped rules, read once a process: parsing takes longer than judging a run. That there is no mistake in them
+    is held by a test, not found out on every call.
+    """
+    return _read_folder(folder, checked=True)
 
 
 def rule_text(rule_id: str, extra: Path | None = None) -> str:
     """The file that defines a rule, as it stands. Raises ConfigError where none does."""
     for folder in (extra, builtin_folder()):
-        for file in sorted(folder.glob("*.toml")) if folder is not None else ():
+        for file in _files(folder) if folder is not None else ():
             text = file.read_text(encoding="utf-8")
             if tomllib.loads(text).get("id") == rule_id:
                 return text
     raise ConfigError(f"no file defines the rule {rule_id}")
 
 
-def _read_folder(folder: Path) -> _Folder:
+def _files(folder: Path) -> list[Path]:
+    """The rule files of a folder, those of known causes in its folder `known` last."""
+    return [*sorted(folder.glob("*.toml")), *sorted(folder.glob("known/*.toml"))]
+
+
+def _read_folder(folder: Path, checked: bool = False) -> _Folder:
+    """The rules of a folder; `checked` says that its files are known to have no mistakes."""
     rules: dict[str, Rule] = {}
     files: dict[str, str] = {}
     problems: list[str] = []
-    for file in sorted(folder.glob("*.toml")):
+    for file in _files(folder):
         if not file.is_file():  # a pipe would be waited for
             problems.append(f"{file.name}: not a file")
             continue
@@ -90,7 +109,7 @@ def _read_folder(folder: Path) -> _Folder:
         except (OSError, ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
             problems.append(f"{file.name}: {error}")
             continue
-        found = problems_of(data)
+        found = [] if checked else problems_of(data)
         problems += [f"{file.name}: {problem}" for problem in found]
         if not found and data["id"] in rules:
             problems.append(f"{file.name}: id {data['id']} is that of {files[data['id']]}")
@@ -118,6 +137,8 @@ def _rule(data: Mapping[str, Any]) -> Rule:
         hold=Hold(hold.get("points"), hold.get("fraction")),
         unless=tuple(data.get("unless", ())),
         actions=tuple(Action(**action) for action in data.get("action", ())),
+        shows=Shows(**{key: tuple(values) for key, values in data.get("shows", {}).items()}),
+        threads=tuple(data.get("threads", ())),
     )
 
 

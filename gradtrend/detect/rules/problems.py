@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import string
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from gradtrend.detect.frameworks import KINDS
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.circumstances import CIRCUMSTANCES
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
+from gradtrend.model.advice import ACTION_IDS
 from gradtrend.model.rule import REPLAY_NOTE, Missing, ReplayTopic, Rule, Scope
+from gradtrend.model.runlog import SIGNS
 from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
 
 
@@ -36,7 +40,7 @@ _TOP = {
     "id": "text", "name": "text", "severity": "text", "trend": "text", "cause": "text", "verdict": "text",
     "summary": "text", "message": "text", "help": "text", "blind": "text", "forbids_verdict": "true or false",
     "unless": "a list of texts", "select": "a table", "when": "a list of tables", "alternative": "a list of tables",
-    "hold": "a table", "action": "a list of tables",
+    "hold": "a table", "action": "a list of tables", "shows": "a table", "threads": "a list of texts",
 }  # fmt: skip
 _REQUIRED = ("id", "name", "severity", "summary", "message")
 _SELECT = {"role": "text", "scope": "text", "note": "text", "replay": "text"}
@@ -46,7 +50,8 @@ _ALTERNATIVE = {"name": "a text or a list of texts", "when": "a list of tables"}
 _WHEN = {**_CONDITION, "case": "text"}
 # A hold always is to the end; older files say so with `until`.
 _HOLD = {"until": "text", "points": "a whole number", "fraction": "a number"}
-_ACTION = {"text": "text", "when": "text", "text_for": "a table of texts"}
+_SHOWS = dict.fromkeys(("frameworks", "kinds", "signs", "metrics"), "a list of texts")
+_ACTION = {"id": "text", "text": "text", "when": "text", "text_for": "a table of texts"}
 
 
 def problems_of(data: Mapping[str, Any]) -> list[str]:
@@ -61,6 +66,7 @@ def problems_of(data: Mapping[str, Any]) -> list[str]:
     if not {"when", "alternative"} & set(data) and not {"note", "replay"} & set(select):
         found.append("needs a [[when]], an [[alternative]], select.note or select.replay: it would fire on every run")
     found += _conditions_problems("when", data, _WHEN)
+    found += _shows_problems(data.get("shows", {}))
     for i, alternative in enumerate(data.get("alternative", ())):
         found += _alternative_problems(f"alternative[{i}]", alternative)
     found += _wrong_keys(hold, _HOLD, "hold.")
@@ -87,6 +93,25 @@ def _select_problems(data: Mapping[str, Any]) -> list[str]:
     found = list(_wrong_keys(data, _SELECT, "select."))
     for key, words in (("role", Role), ("scope", Scope), ("replay", ReplayTopic)):
         found += _wrong_word(key, data, [word.value for word in words], "select.")
+    return found
+
+
+def _shows_problems(data: Mapping[str, Any]) -> list[str]:
+    found = list(_wrong_keys(data, _SHOWS, "shows."))
+    data = _sound(data, _SHOWS)
+    allowed = {"kinds": KINDS, "signs": SIGNS}
+    if "frameworks" in data:
+        from gradtrend.detect.frameworks import frameworks  # only for a file that names some
+
+        allowed["frameworks"] = frozenset(frameworks())
+    for key, words in allowed.items():
+        for word in data.get(key, ()):
+            found += _wrong_word(key, {key: word}, sorted(words), "shows.")
+    for pattern in data.get("metrics", ()):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            found.append(f"shows.metrics: {_shown(pattern)}: {error}")
     return found
 
 
@@ -157,6 +182,7 @@ def _condition_problems(data: Mapping[str, Any], keys: Mapping[str, str]) -> lis
 
 def _action_problems(data: Mapping[str, Any]) -> list[str]:
     found = [*_wrong_keys(data, _ACTION), *_wrong_word("when", data, list(CIRCUMSTANCES))]
+    found += _wrong_word("id", data, sorted(ACTION_IDS))
     if "text" not in data:
         found.append("missing key 'text'")
     sound = _sound(data, _ACTION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Mapping
 
@@ -13,19 +14,26 @@ from gradtrend.detect.curves.series import Series
 from gradtrend.detect.rules.circumstances import lr_at, moment_of
 from gradtrend.model.runlog import Note
 
+_MOST_TERMS = 3
 TEMPLATE_NAMES = frozenset(
     {
         "metric", "layer", "points", "first", "last", "onset", "baseline", "end", "peak", "decades", "run", "note",
         "details", "lr", "lr_peak", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
         "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
-        "risen_to", "loss_flat", "loss_first", "loss_best", "loss_end",
+        "risen_to", "counted", "terms", "exploding_term", "times", "loss_flat", "loss_first", "loss_best", "loss_end",
     }
 )  # fmt: skip
 
 
+# A log without steps counts its rows: `step {onset}` is then a row.
+_STEP = re.compile(r"\bstep(?=s? \{)")
+
+
 def fill(template: str, values: Mapping[str, object]) -> str | None:
     """The template with its values, numbers to three significant digits; None where a value is not known."""
+    if values.get("counted") == "row":
+        template = _STEP.sub("row", template)
     shown: dict[str, str] = {}
     for _, name, _, _ in string.Formatter().parse(template):
         if name is None:
@@ -54,13 +62,16 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
     captures = [c for c in run.log.captures if c.step is not None]
     report = next((r for r in run.log.overflow_reports if r.detected), None)
     values: dict[str, object] = dict.fromkeys(TEMPLATE_NAMES)
+    values["exploding_term"] = next(iter(run.exploding_terms), None)
+    values["terms"] = ", ".join(run.bad_terms[:_MOST_TERMS]) or None
     values |= {
         "run": run.log.run,
+        "counted": "row" if any(n.kind == "no-steps" for n in run.log.notes) else "step",
         "metric": series.metric if series is not None else None,
         "layer": series.layer if series is not None else None,
         "onset": step,
-        "lr": lr_at(curve, step),
-        "lr_peak": None if run.lr is None or not run.lr.finite.any() else float(run.lr.values[run.lr.finite].max()),
+        "lr": lr_at(curve, step) or None,
+        "lr_peak": None if run.lr is None or not run.lr.finite.any() else float(run.lr.finite_values.max()) or None,
         "warmup_end": run.warmup_end,
         "precision": settings.precision,
         "clip": settings.gradient_clip,

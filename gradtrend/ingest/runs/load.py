@@ -17,8 +17,10 @@ from gradtrend.ingest.runs.magnitudes import with_magnitudes
 from gradtrend.ingest.runs.parts import Choice, RunParts
 from gradtrend.ingest.runs.roles import assign_roles
 from gradtrend.ingest.settings.folder import settings_of
+from gradtrend.ingest.settings.frameworks import framework_of_metrics, most_particular
+from gradtrend.ingest.settings.lines import with_lines
 from gradtrend.ingest.settings.names import merge_settings
-from gradtrend.model.runlog import Note, RunLog, Skipped, Source
+from gradtrend.model.runlog import Note, RunLog, Settings, Skipped, Source
 from gradtrend.model.words import Role
 
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
@@ -32,9 +34,9 @@ def load_run(run: RunParts, choice: Choice) -> RunLog:
     captures, reports = debug_evidence(run.folder) if run.has_debug else ((), ())
     if not run.readings and not captures and not reports:
         raise run.errors[0].error if run.errors else _nothing_in(run)
-    readings = [reading for reading in run.readings if reading.series or reading.skipped_count]
+    readings = [with_lines(reading) for reading in run.readings if reading.series or reading.skipped_count]
     if not readings and not captures and not reports:  # beside anything else, a text without metrics is no log
-        readings = list(run.readings)
+        readings = [with_lines(reading) for reading in run.readings]
     names = {name for reading in readings for name in reading.series}
     choice = _as_logged(choice, names)
     namings = assign_roles(names, choice.metric, choice.loss, choice.lr)
@@ -43,7 +45,6 @@ def load_run(run: RunParts, choice: Choice) -> RunLog:
     joined = join(run.joined, namings)
     notes = joined.notes + _without_steps(readings)
     sources = tuple(_source(reading, run) for reading in readings)
-    own = (settings_of(run.folder),) if run.has_settings else ()
     has_norm = any(naming.role is Role.GRAD_NORM for naming in namings.values())
     noticed = (n for reading in readings for n in reading.notes if not (has_norm and n.kind == NO_NORM_FOUND))
     return RunLog(
@@ -56,8 +57,16 @@ def load_run(run: RunParts, choice: Choice) -> RunLog:
         notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes([e.error for e in run.errors]), *run.notes),
         captures=captures,
         overflow_reports=reports,
-        settings=merge_settings(*own, *(reading.settings for reading in readings)),
+        settings=_settings(run, readings),
+        signs=frozenset().union(*(reading.signs for reading in readings)),
     )
+
+
+def _settings(run: RunParts, readings: Sequence[Reading]) -> Settings:
+    """The settings that the folder's files, the logs themselves and the names of their metrics give."""
+    found = [*((settings_of(run.folder),) if run.has_settings else ()), *(reading.settings for reading in readings)]
+    by_names = framework_of_metrics({name for reading in readings for name in reading.series})
+    return replace(merge_settings(*found), framework=most_particular([*(one.framework for one in found), by_names]))
 
 
 def _as_logged(choice: Choice, names: set[str]) -> Choice:

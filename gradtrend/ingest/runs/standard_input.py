@@ -18,6 +18,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import head_of
 from gradtrend.ingest.formats import adapters_of, read_columns
 from gradtrend.ingest.reading import HEAD_BYTES, Adapter, Reading, ReadOptions
+from gradtrend.ingest.settings.lines import with_lines
 
 PATH = Path("-")
 WAIT_SECONDS = 5.0  # for somebody to write to a named pipe
@@ -89,7 +90,7 @@ def _from_stream(source: str, stream: BinaryIO, empty: str, options: ReadOptions
     known = (one for one in wanted if one.holds is not None and one.holds(PATH, head, options.names))
     chosen = next(chain(known, (one for one in wanted if one.claims(PATH, head))), wanted[-1])
     assert chosen.read_stream is not None
-    return chosen.read_stream(whole)
+    return [with_lines(reading, head) for reading in chosen.read_stream(whole)]
 
 
 @contextmanager

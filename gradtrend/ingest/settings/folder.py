@@ -13,7 +13,11 @@ from gradtrend.ingest.files.regular import read_regular
 from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
 
-_HPARAMS_FILES = ("hparams.yaml", "hparams.yml", "hparams.json")
+# What a logger wrote for the run comes before what a command was given.
+_HPARAMS_FILES = (
+    "hparams.yaml", "hparams.yml", "hparams.json", "training_args.json", "training_args.yaml", "train_args.json",
+    "args.json", "args.yaml", "opt.yaml", "hyp.yaml", "ds_config.json", "deepspeed_config.json",
+)  # fmt: skip
 _HYDRA = ".hydra"  # the folder of the config of a run, and of what was said on the command line
 _CONFIG, _OVERRIDES = "config.yaml", "overrides.yaml"
 _RAY_TUNE = "params.json"  # is beside these logs, if it is Ray Tune's
@@ -87,7 +91,7 @@ def _hparams_files(folder: Path) -> list[Path]:
             except OSError:
                 continue
         level = sorted(below, reverse=True)[: _MAX_FOLDERS - looked_at]
-    return found
+    return sorted(found, key=lambda path: _HPARAMS_FILES.index(path.name))
 
 
 def _head_and_end(path: Path) -> str:

@@ -132,7 +132,8 @@ def _precision_in(flat: Mapping[str, Any]) -> str | None:
     if word and word.lower() != "no":
         return word
     for name in ("bf16", "fp16"):
-        if any(value is True or str(value).lower() == "true" for value in _matching(flat, (name,))):
+        switches = [*_matching(flat, (name,)), *(flat[path] for path in flat if path.endswith(f"{name}/enabled"))]
+        if any(value is True or str(value).lower() == "true" for value in switches):
             return name
     number = _number_in(flat, ("precision",))  # Lightning takes 16 and 32 as numbers
     return str(_count(number)) if number is not None else None

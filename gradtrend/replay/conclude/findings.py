@@ -31,7 +31,8 @@ def _topic(replay: Replay) -> str | None:
 def _finding(replay: Replay, rule: Rule) -> Finding:
     step = replay.inspection.step
     known = _known(replay)
-    actions = [_filled(action.text_for.get(replay.inspection.kind, action.text), known) for action in rule.actions]
+    texts = [(one.id, _filled(one.text_for.get(replay.inspection.kind, one.text), known)) for one in rule.actions]
+    actions = [(action_id, text) for action_id, text in texts if text is not None]
     return Finding(
         rule=rule.id,
         name=rule.name,
@@ -41,7 +42,8 @@ def _finding(replay: Replay, rule: Rule) -> Finding:
         first_step=step,
         last_step=step,
         evidence=tuple(_evidence(replay)),
-        actions=tuple(text for text in actions if text is not None),
+        actions=tuple(text for _, text in actions),
+        action_ids=tuple(action_id for action_id, _ in actions),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib import resources
 
+from gradtrend.model.advice import Advice
 from gradtrend.model.capture import Capture
 from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.report import SCHEMA_VERSION, Failure, Report, RunReport, SeriesReport
@@ -53,7 +54,14 @@ def _run(run: RunReport) -> Json:
             "skipped": [{"rule": s.rule, "reason": s.reason} for s in run.checks.skipped],
         },
         "captures": [_capture(capture, run) for capture in run.captures],
+        "next": [_advice(advice) for advice in run.next],
+        "so_far": run.so_far,
     }
+
+
+def _advice(advice: Advice) -> Json:
+    found: Json = {"action": advice.action, "text": advice.text, "rules": list(advice.rules)}
+    return found | {"conditional": True} if advice.conditional else found
 
 
 def _series(series: SeriesReport) -> Json:
@@ -104,6 +112,7 @@ def _finding_to_dict(finding: Finding) -> Json:
         "last_step": finding.last_step,
         "evidence": [{"measure": e.measure, "observed": e.observed, "limit": e.limit} for e in finding.evidence],
         "actions": list(finding.actions),
+        "action_ids": list(finding.action_ids),
     }
 
 

@@ -31,8 +31,16 @@ def rule_to_dict(rule: Rule) -> Json:
         "forbids_verdict": rule.forbids_verdict,
         "blind": rule.blind,
         "actions": [
-            {"text": action.text, "when": action.when, "text_for": dict(action.text_for)} for action in rule.actions
+            {"id": action.id, "text": action.text, "when": action.when, "text_for": dict(action.text_for)}
+            for action in rule.actions
         ],
+        "shows": {
+            "frameworks": list(rule.shows.frameworks),
+            "kinds": list(rule.shows.kinds),
+            "signs": list(rule.shows.signs),
+            "metrics": list(rule.shows.metrics),
+        },
+        "threads": list(rule.threads),
     }
 
 

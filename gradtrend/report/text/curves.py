@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from gradtrend.model.finding import by_weight
+from gradtrend.model.numbers import times
 from gradtrend.model.report import RunReport, SeriesReport
 from gradtrend.model.words import Role, Trend
 from gradtrend.report.text.sparkline import fit, sparkline
 from gradtrend.report.wording.escape import escape, shorten
-from gradtrend.report.wording.numbers import number, plural, steps
+from gradtrend.report.wording.numbers import counted_in, number, plural, steps
 from gradtrend.report.wording.style import Style
 
 _LABEL = 28  # columns for a metric's name; longer ones are cut in the middle
+_CHANGES = {Trend.EXPLODING: "rises", Trend.VANISHING: "falls", Trend.WARMUP_SPIKE: "spikes"}
 _MIN_CURVE = 10  # a curve is never thinner than this, even where the terminal is
 
 
@@ -28,7 +30,7 @@ def curve_lines(run: RunReport, style: Style) -> list[str]:
         f"  {name:<{column}}  {sparkline(fit(series.sketch, room), style)}".rstrip()
         for name, series in zip(names, drawn, strict=True)
     ]
-    return [*lines, style.paint(f"  {_numbers(norm)}", "dim")]
+    return [*lines, style.paint(f"  {_numbers(norm, counted_in(run))}", "dim")]
 
 
 def deciding_series(run: RunReport) -> SeriesReport | None:
@@ -43,13 +45,13 @@ def deciding_series(run: RunReport) -> SeriesReport | None:
     return ranked[0] if ranked else None
 
 
-def _numbers(series: SeriesReport) -> str:
+def _numbers(series: SeriesReport, unit: str) -> str:
     parts = [plural(series.points, "point")]
     if series.first_step is not None:
-        parts[0] += f", {steps(series.first_step, series.last_step)}"
+        parts[0] += f", {steps(series.first_step, series.last_step, unit)}"
     if series.baseline is not None and series.peak is not None:
-        decades = "" if series.decades is None else f" ({number(round(series.decades, 2))} decades)"
-        parts.append(f"baseline {number(series.baseline)}, peak {number(series.peak)}{decades}")
+        ratio = "" if series.decades is None else f" ({times(series.decades)})"
+        parts.append(f"usual level {number(series.baseline)}, peak {number(series.peak)}{ratio}")
     if series.onset_step is not None:
-        parts.append(f"onset at step {series.onset_step}")
+        parts.append(f"{_CHANGES.get(series.trend or Trend.STABLE, 'changes')} from {unit} {series.onset_step} on")
     return "; ".join(parts)

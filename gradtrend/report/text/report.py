@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from gradtrend.model.advice import SoFar
 from gradtrend.model.report import Failure, Report, RunReport
 from gradtrend.model.runlog import Skipped, Source
 from gradtrend.model.words import Severity, Verdict
@@ -26,6 +27,10 @@ _LOOKS = {
     Verdict.WARMUP_SPIKE: "yellow",
     Verdict.STABLE: "green",
     Verdict.UNDETERMINED: "yellow",
+}
+_SO_FAR: dict[SoFar | None, str] = {
+    SoFar.HEALTHY: "; so far it looks healthy",
+    SoFar.SUSPICIOUS: "; so far it looks suspicious",
 }
 _MAX_SKIPPED = 3
 _MAX_SOURCES = 5
@@ -80,7 +85,7 @@ def _block(run: RunReport, style: Style, several: bool) -> list[str]:
 def _headline(run: RunReport, style: Style) -> str:
     verdict = style.paint(run.verdict.value, "bold", _LOOKS[run.verdict])
     if run.verdict is Verdict.UNDETERMINED:
-        verdict += " (could not be judged)"
+        verdict += f" (could not be judged{_SO_FAR.get(run.so_far, '')})"
     elif run.confidence is not None:
         verdict += f" (confidence {share(run.confidence)})"
     return f"{style.paint(escape(run_title(run.run, run.name)), 'bold')}: {verdict}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradtrend.model.rule import EVIDENCE, Action, Condition, Hold, Rule, Scope
+from gradtrend.model.rule import EVIDENCE, Action, Condition, Hold, Rule, Scope, Shows
 from gradtrend.report.text.lines import severity_word, wrapped
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.numbers import number
@@ -29,9 +29,11 @@ def rule_page(rule: Rule, style: Style) -> str:
     parts = (
         ("What it means", _paragraphs(rule.help, style)),
         ("Applies to", wrapped(_target(rule), style)),
+        ("Shows only in logs", _shows(rule.shows, style)),
         ("Fires when", _conditions(rule, style)),
         ("Silenced by", wrapped(", ".join(rule.unless), style)),
         ("Does not see", _paragraphs(rule.blind, style)),
+        ("Known from", [f"  {escape(thread)}" for thread in rule.threads]),
         (
             "Next actions, what stands in braces filled in from the run",
             [line for action in rule.actions for line in _action(action, style)],
@@ -63,6 +65,17 @@ def _target(rule: Rule) -> str:
     return f"{rule.role} series, {where}"
 
 
+def _shows(shows: Shows, style: Style) -> list[str]:
+    """Of which frameworks, with which signs and metrics; nothing where it may show in any log."""
+    who = " or ".join([*shows.frameworks, *(f"frameworks of the kind {kind}" for kind in shows.kinds)])
+    signs = " or ".join(shows.signs)
+    metrics = " or ".join(shows.metrics)
+    parts = [f"of {who}"] if who else []
+    parts += [f"whose lines speak of {signs}"] if signs else []
+    parts += [f"with a metric like {metrics}"] if metrics else []
+    return wrapped(", ".join(parts), style) if parts else []
+
+
 def _conditions(rule: Rule, style: Style) -> list[str]:
     """The conditions that must all hold, then the alternatives of which one must hold as a whole."""
     lines = [line for condition in rule.when for line in _condition(condition, style)]
@@ -89,7 +102,8 @@ def _hold(hold: Hold) -> str | None:
 
 
 def _action(action: Action, style: Style) -> list[str]:
-    return wrapped(_one_line(action.text) + _reason(action.when), style, "  - ", "    ")
+    name = f"{action.id}: " if action.id else ""
+    return wrapped(name + _one_line(action.text) + _reason(action.when), style, "  - ", "    ")
 
 
 def _reason(when: str | None) -> str:

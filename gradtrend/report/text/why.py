@@ -10,39 +10,38 @@ from gradtrend.model.words import Severity
 from gradtrend.report.text.lines import MAX_NAMED, listed, severity_word, wrapped
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.nonfinite import nonfinite_text
-from gradtrend.report.wording.numbers import number, plural, share, steps
+from gradtrend.report.wording.numbers import counted_in, number, plural, share, steps
 from gradtrend.report.wording.style import Style
 
 # One screen: what does not fit is counted, and stands in the JSON report.
 _MAX_GROUPS = 6
-_MAX_ACTIONS = 5
+_MAX_ACTIONS = 3
+_MAX_ACTIONS_VERBOSE = 5
 _MAX_EVIDENCE = 4
 
 
 def why_lines(run: RunReport, style: Style) -> list[str]:
     """The findings, weightiest first, then how NaN/inf are tied to the loss, then evidence under `debug/`."""
     groups = grouped(run)
-    lines = [line for group in groups[:_MAX_GROUPS] for line in _group_lines(group, style)]
+    lines = [line for group in groups[:_MAX_GROUPS] for line in _group_lines(group, style, counted_in(run))]
     if len(groups) > _MAX_GROUPS:
         left = sum(len(group) for group in groups[_MAX_GROUPS:])
         lines.append(f"  and {plural(left, 'more finding')}, listed by --format json")
     if run.nonfinite is not None:
-        lines += wrapped(nonfinite_text(run.nonfinite), style)
+        lines += wrapped(nonfinite_text(run.nonfinite, counted_in(run)), style)
     for text in _debug_texts(run):
         lines += wrapped(text, style)
     return lines
 
 
 def next_lines(run: RunReport, style: Style) -> list[str]:
-    """The next actions, numbered, each once; those of mere notes only where there are no others."""
-    groups = grouped(run)
-    serious = [g for g in groups if g[0].severity is not Severity.INFO]
-    actions = list(dict.fromkeys(text for group in serious or groups for text in group[0].actions))
+    """The first next actions, numbered; a single one as it is."""
+    most = _MAX_ACTIONS_VERBOSE if style.verbose else _MAX_ACTIONS
+    if len(run.next) == 1:
+        return wrapped(run.next[0].text, style)
     lines = []
-    for place, text in enumerate(actions[:_MAX_ACTIONS], start=1):
-        lines += wrapped(text, style, first=f"  {place}. ", rest="     ")
-    if len(actions) > _MAX_ACTIONS:
-        lines.append(f"     and {len(actions) - _MAX_ACTIONS} more, listed by --format json")
+    for place, advice in enumerate(run.next[:most], start=1):
+        lines += wrapped(advice.text, style, first=f"  {place}. ", rest="     ")
     return lines
 
 
@@ -55,31 +54,34 @@ def grouped(run: RunReport) -> list[list[Finding]]:
     return sorted(groups.values(), key=lambda group: group[0].name not in (verdict, f"{verdict}-layer"))
 
 
-def _group_lines(group: Sequence[Finding], style: Style) -> list[str]:
+def _group_lines(group: Sequence[Finding], style: Style, unit: str) -> list[str]:
     top = group[0]
     head = f"  {severity_word(top.severity, style, 7)} {style.paint(f'{top.rule} {escape(top.name)}', 'bold')}"
-    subject = _subject(group, style)
+    subject = _subject(group, style, unit)
     lines = [f"{head}{subject}"]
     for message in _messages(group):
         lines += wrapped(message, style, "    ", "    ")
-    if top.severity is not Severity.INFO:
+    if style.verbose and top.severity is not Severity.INFO:
         lines += [style.paint(line, "dim") for line in _evidence_lines(top, style)]
     return lines
 
 
-def _subject(group: Sequence[Finding], style: Style) -> str:
-    """What a group is about: its steps and confidence for one finding, else its layers, metrics or steps."""
+def _subject(group: Sequence[Finding], style: Style, unit: str) -> str:
+    """What a group is about: the steps of one finding (with its confidence, where asked for), else its layers, metrics
+    or steps.
+    """
     top = group[0]
     if len(group) == 1:
-        where = steps(top.first_step, top.last_step)
-        return (f", {where}" if where else "") + f" (confidence {share(top.confidence)})"
+        where = steps(top.first_step, top.last_step, unit)
+        sure = f" (confidence {share(top.confidence)})" if style.verbose else ""
+        return (f", {where}" if where else "") + sure
     for kind, names in (
         ("layer", _names(f.layer for f in group)),
         ("series", _names(f.metric for f in group)),
     ):
         if len(names) > 1:
             return f": {plural(len(names), kind, kind.rstrip('s') + 's')}: {listed(names, style)}"
-    places = _names(steps(f.first_step, f.last_step) for f in group)
+    places = _names(steps(f.first_step, f.last_step, unit) for f in group)
     return f": {len(group)} times" + (f": {listed(places, style)}" if places else "")
 
 

@@ -18,18 +18,21 @@ _CAUSES = {
     Cause.GRADIENT_FIRST: "the backward pass overflowed, or the loss mean left the NaN part out",
     Cause.LOSS_FIRST: "the forward pass: an overflow, bad data, or a log or root of 0",
     Cause.SAME_STEP: "no rise before it: an overflow in the forward pass, bad data, or a log or root of 0",
-    Cause.MASKED: "the loss is logged as exactly 0 while the norm is NaN: a NaN filter hides it",
-    Cause.RECOVERED: "the values come back",
+    Cause.MASKED: "the loss is logged as exactly 0 while the norm is not finite: that 0 hides the failure",
 }
 # A loss scaler makes the scaled gradients overflow, never the loss.
 _SCALER = "; in mixed precision that is the loss scaler at work"
+# Without a logged norm nothing is known of it.
+_NO_NORM = " No gradient norm is logged: forward and backward pass cannot be told apart."
 
 
-def nonfinite_text(found: NonFinite) -> str:
-    """One or two sentences: where NaN/inf begin, in which order, how long after the onset, and why."""
+def nonfinite_text(found: NonFinite, unit: str = "step") -> str:
+    """One or two sentences: where NaN/inf begin, in which order, how long after the onset, and why; none where no step
+    is known.
+    """
     places = (
-        _place("gradient norm", found.grad_first_step, found.grad_count),
-        _place("loss", found.loss_first_step, found.loss_count),
+        _place("gradient norm", found.grad_first_step, found.grad_count, unit),
+        _place("loss", found.loss_first_step, found.loss_count, unit),
     )
     parts = [place for place in places if place]
     if found.order is not None:
@@ -37,15 +40,18 @@ def nonfinite_text(found: NonFinite) -> str:
     if found.forward_first_step is not None:
         parts.append(f"forward pass from batch {found.forward_first_step}")
     if found.lead_steps is not None and found.lead_steps > 0:
-        parts.append(f"{plural(found.lead_steps, 'step')} after the onset")
+        parts.append(f"{plural(found.lead_steps, unit)} after the rise began")
+    if not parts:
+        return ""
     text = f"NaN/inf: {', '.join(parts)}"
+    if found.cause is Cause.RECOVERED:
+        return f"{text}; the values come back{_SCALER if found.order is Order.GRADIENT_ONLY else ''}."
     if found.cause is None:
-        return f"{text}."
-    scaler = _SCALER if found.cause is Cause.RECOVERED and not found.loss_count else ""
-    return f"{text}. Cause: {_CAUSES[found.cause]}{scaler}."
+        return f"{text}.{_NO_NORM if found.order is None and found.loss_first_step is not None else ''}"
+    return f"{text}. Cause: {_CAUSES[found.cause]}."
 
 
-def _place(what: str, step: int | None, count: int) -> str:
+def _place(what: str, step: int | None, count: int, unit: str) -> str:
     if step is None:
         return ""
-    return f"{what} from step {step}" + (f" ({plural(count, 'point')})" if count else "")
+    return f"{what} from {unit} {step}" + (f" ({plural(count, 'point')})" if count else "")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from gradtrend.model.report import RunReport
+
 
 def number(value: float) -> str:
     """`value` to three significant digits, in plain notation between 0.001 and 100000.
@@ -35,8 +37,13 @@ def plural(count: int, noun: str, many: str | None = None) -> str:
     return f"{count} {noun if count == 1 else many or noun + 's'}"
 
 
-def steps(first: int | None, last: int | None) -> str:
-    """`step 5`, `steps 5 to 9`, or nothing where no step is known."""
+def steps(first: int | None, last: int | None, unit: str = "step") -> str:
+    """`step 5`, `steps 5 to 9`, or nothing where no step is known; `unit` is what is counted."""
     if first is None:
-        return "" if last is None else f"up to step {last}"
-    return f"step {first}" if last is None or last == first else f"steps {first} to {last}"
+        return "" if last is None else f"up to {unit} {last}"
+    return f"{unit} {first}" if last is None or last == first else f"{unit}s {first} to {last}"
+
+
+def counted_in(run: RunReport) -> str:
+    """What a run's steps are: rows where its log gives no step."""
+    return "row" if any(finding.name == "no-steps" for finding in run.findings) else "step"

@@ -10,12 +10,15 @@ _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1",
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What the reader's screen can show. `summary` asks for the closing line below several runs."""
+    """What the reader's screen can show. `summary` asks for the closing line below several runs, `verbose`
+    for the measures behind findings and for more of the next actions.
+    """
 
     colour: bool = False
     unicode: bool = True
     width: int = 88
     summary: bool = True
+    verbose: bool = False
 
     def paint(self, text: str, *looks: str) -> str:
         """`text` (escaped already) in the given looks, or as it is where colour is off."""

@@ -87,9 +87,9 @@ def test_numbers_of_the_run_stand_in_the_actions() -> None:
 
 def test_a_run_of_lightly_train_is_told_in_its_own_words() -> None:
     text = "\n".join(explosion(CLIMBS, framework="lightly-train", gradient_clip=0.0, precision="16-mixed"))
-    for words in ('model_args={"lr": ...}', '"lr_warmup_steps"', '"gradient_clip_val"', 'precision="bf16-mixed"'):
+    for words in ('model_args={"lr": ...}', 'precision="bf16-mixed"'):
         assert words in text
-    assert '"nancapture"' in text
+    assert '"nancapture"' in "\n".join(collapse(Settings(framework="lightly-train")))
     other = "\n".join(explosion(CLIMBS, framework="lightning", gradient_clip=0.0))
     assert "model_args" not in other
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.load import builtin_folder, load_rules, rule_text
+from gradtrend.detect.rules.problems import problems_among, problems_of
 from gradtrend.errors import ConfigError
+from gradtrend.model.advice import ACTION_IDS, Advice
 from gradtrend.model.replay import Outcome, ReplayCause
 from gradtrend.model.rule import Hold, ReplayTopic, Rule
 from gradtrend.model.words import Cause, Role, Severity, Verdict
@@ -100,6 +103,12 @@ MISTAKES = {
     "number too long to read": (GOOD.replace("5.0", "1" * 5000), "4300 digits"),
     "nested too deeply": (GOOD + "x = " + "[" * 50_000 + "\n", "recursion"),
     "bad template": (GOOD.replace("{metric} is", "{metric is"), "message"),
+    "unknown id of an action": (GOOD.replace("[[action]]", '[[action]]\nid = "lower-rate"'), "lower-lr"),
+    "unknown sign": (GOOD + '\n[shows]\nsigns = ["fp17"]\n', "shows.signs"),
+    "unknown kind": (GOOD + '\n[shows]\nkinds = ["speach"]\n', "speech"),
+    "unknown framework": (GOOD + '\n[shows]\nframeworks = ["transformer"]\n', "transformers"),
+    "bad pattern of a metric": (GOOD + '\n[shows]\nmetrics = ["("]\n', "shows.metrics"),
+    "unknown key in shows": (GOOD + '\n[shows]\nlines = ["x"]\n', "shows.lines"),
     "unknown circumstance": (GOOD.replace("[[action]]", '[[action]]\nwhen = "full_moon"'), "full_moon"),
     "wrong severity": (GOOD.replace('"warning"', '"fatal"'), "severity"),
     "wrong trend": ('trend = "sideways"\n' + GOOD, "trend"),
@@ -306,9 +315,33 @@ def test_what_several_alternatives_share_is_said_once(tmp_path: Path) -> None:
 
 
 def test_lines_of_the_shipped_files_fit_into_120_columns() -> None:
-    lines = {file.name: file.read_text(encoding="utf-8").splitlines() for file in builtin_folder().glob("*.toml")}
+    lines = {file.name: file.read_text(encoding="utf-8").splitlines() for file in builtin_folder().rglob("*.toml")}
     assert len(lines) == len(shipped_rules())
     assert [f"{name}:{i}" for name in lines for i, line in enumerate(lines[name], 1) if len(line) > 120] == []
+
+
+def test_there_is_no_mistake_in_the_shipped_files() -> None:
+    """They are not checked on every call."""
+    files = {file.name: file.read_text(encoding="utf-8") for file in builtin_folder().rglob("*.toml")}
+    assert [(name, problem) for name, text in files.items() for problem in problems_of(tomllib.loads(text))] == []
+    assert len({tomllib.loads(text)["id"] for text in files.values()}) == len(files)
+    rules = {rule.id: rule for rule in shipped_rules()}
+    assert not list(problems_among(rules, {rule_id: rule_id for rule_id in rules}))
+
+
+def test_the_rules_of_a_folder_known_are_read_as_well(tmp_path: Path) -> None:
+    (tmp_path / "known").mkdir()
+    folder(tmp_path / "known", mine=GOOD)
+    assert "US1" in {rule.id for rule in load_rules(tmp_path)}
+    assert rule_text("US1", tmp_path) == GOOD
+
+
+def test_an_action_without_an_id_is_that_of_an_older_file(tmp_path: Path) -> None:
+    report = judged(log_of(NORM, lr=[1e-3] * 40), load_rules(folder(tmp_path, mine=GOOD)))
+    assert finding(report, "US1").action_ids == (None,)
+    assert [one for one in report.next if one.action is None] == [
+        Advice(None, "Look at grad_norm (lr 0.001).", ("US1",))
+    ]
 
 
 def test_a_hold_may_still_say_that_it_is_to_the_end(tmp_path: Path) -> None:
@@ -368,10 +401,13 @@ def test_shipped_rules_keep_what_the_documentation_promises() -> None:
 
 @pytest.mark.parametrize("rule", shipped_rules(), ids=lambda rule: rule.id)
 def test_every_shipped_rule_explains_itself(rule: Rule) -> None:
-    assert re.fullmatch(r"GT[1-6]\d\d", rule.id)
-    assert rule.summary.endswith(".")
+    assert re.fullmatch(r"GT[1-7]\d\d", rule.id)
+    assert rule.summary.endswith((".", "?") if rule.id.startswith("GT7") else ".")  # a cause may be a question
     assert rule.help
     assert rule.actions
+    assert all(action.id in ACTION_IDS for action in rule.actions)
+    assert all(thread.startswith("https://") for thread in rule.threads)
+    assert bool(rule.threads) == rule.id.startswith("GT7")
     conditions = [*rule.when, *(condition for one in rule.alternatives for condition in one.when)]
     assert (rule.note is None) == bool(conditions)
     assert isinstance(rule.role, Role)

@@ -74,6 +74,34 @@ def test_the_later_version_counts(tmp_path: Path) -> None:
     assert settings_of(tmp_path).learning_rate == 1.5
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "settings"),
+    [
+        ("training_args.json", '{"max_grad_norm": 1.0, "bf16": true, "learning_rate": 2e-5, "warmup_steps": 100}',
+         Settings(precision="bf16", learning_rate=2e-5, warmup_steps=100, gradient_clip=1.0)),
+        (".hydra/config.yaml", "optim:\n  lr: 3.0e-4\ntrainer:\n  gradient_clip_val: 0.5\n  precision: 16-mixed\n",
+         Settings(precision="16-mixed", learning_rate=3e-4, gradient_clip=0.5)),
+        ("args.yaml", "lr0: 0.01\nbatch: 16\n", Settings(learning_rate=0.01)),
+        ("ds_config.json", '{"fp16": {"enabled": true}, "gradient_clipping": 1.0, "bf16": {"enabled": false}}',
+         Settings(precision="fp16", gradient_clip=1.0)),
+        ("config.json", '{"torch_dtype": "float16", "vocab_size": 32000}', Settings()),
+        ("config.json", "[1, 2]", Settings()),
+        ("config.json", "{", Settings()),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_where_frameworks_leave_their_settings(tmp_path: Path, name: str, text: str, settings: Settings) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert settings_of(tmp_path) == settings
+
+
+def test_what_a_logger_wrote_counts_before_a_configuration(tmp_path: Path) -> None:
+    (tmp_path / "args.yaml").write_text("lr: 0.5\nweight_decay: 0.1\ngrad_clip: 2.0\n")
+    (tmp_path / "hparams.yaml").write_text("lr: 0.1\n")
+    assert settings_of(tmp_path) == Settings(learning_rate=0.1, gradient_clip=2.0)
+
+
 def test_transformers_by_its_state_file(tmp_path: Path) -> None:
     (tmp_path / "checkpoint-50").mkdir()
     (tmp_path / "checkpoint-50" / "trainer_state.json").write_text("{}")

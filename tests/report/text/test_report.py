@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from gradtrend.model.advice import Advice, SoFar
 from gradtrend.model.finding import Finding
 from gradtrend.model.report import Failure, Report, RunReport
 from gradtrend.model.runlog import Skipped, Source
@@ -31,12 +32,12 @@ def test_verdict_why_next_in_this_order_on_one_screen(exploding: RunReport) -> N
 
 def test_the_numbers_of_the_log_are_there(exploding: RunReport) -> None:
     text = _text(exploding)
-    assert "412 points, steps 1 to 412; baseline 0.9, peak 3.2e5 (5.55 decades); onset at step 371" in text
-    assert "GT101 exploding, steps 371 to 397 (confidence 0.99)" in text
-    assert "measured: decades above baseline 5.5 (limit 1)" in text
+    assert "412 points, steps 1 to 412; usual level 0.9, peak 3.2e5 (x4e5); rises from step 371 on" in text
+    assert "GT101 exploding, steps 371 to 397\n" in text
+    assert "measured" not in text
     flat = " ".join(text.split())
     assert "gradient norm from step 398 (15 points), loss from step 398 (15 points), both at the same step" in flat
-    assert "27 steps after the onset" in flat
+    assert "27 steps after the rise began" in flat
     assert "first non-finite in module layer2.1.relu (ReLU), batch 397" in flat
     assert "Read: metrics.jsonl (jsonl; skipped 1: line 413 truncated)" in flat
 
@@ -46,7 +47,35 @@ def test_the_curve_marks_nan_and_inf(exploding: RunReport) -> None:
     assert curve.endswith("▁▁▁▅█✕✕")
 
 
-def test_errors_come_before_notes_and_only_they_give_actions(exploding: RunReport) -> None:
+def test_the_measures_and_each_confidence_are_told_on_request(exploding: RunReport) -> None:
+    text = _text(exploding, style=Style(verbose=True))
+    assert "GT101 exploding, steps 371 to 397 (confidence 0.99)" in text
+    assert "measured: decades above baseline 5.5 (limit 1)" in text
+
+
+def test_a_log_without_steps_has_rows(exploding: RunReport) -> None:
+    note = Finding("GT515", "no-steps", Severity.INFO, 1.0, "It logs no step.")
+    text = " ".join(_text(replace(exploding, findings=(*exploding.findings, note))).split())
+    for words in (
+        "rows 1 to 412",
+        "rises from row 371 on",
+        "exploding, rows 371 to 397",
+        "from row 398",
+        "27 rows after",
+    ):
+        assert words in text
+
+
+def test_so_far_it_looks_healthy(unjudged: RunReport) -> None:
+    told = {so_far: _text(replace(unjudged, so_far=so_far)).splitlines()[0] for so_far in (*SoFar, None)}
+    assert told == {
+        SoFar.HEALTHY: "runs/short: undetermined (could not be judged; so far it looks healthy)",
+        SoFar.SUSPICIOUS: "runs/short: undetermined (could not be judged; so far it looks suspicious)",
+        None: "runs/short: undetermined (could not be judged)",
+    }
+
+
+def test_errors_come_before_notes(exploding: RunReport) -> None:
     text = _text(exploding)
     assert text.index("GT101") < text.index("GT502")
     assert "  1. Lower the learning rate.\n  2. Clip the norm.\n" in text
@@ -56,7 +85,6 @@ def test_the_finding_that_gave_the_verdict_is_told_first(exploding: RunReport) -
     other = replace(exploding.findings[1], rule="GT001", name="other", actions=("Re-run.",))
     text = _text(replace(exploding, findings=(*exploding.findings, other)))
     assert text.index("GT101") < text.index("GT001")
-    assert "  1. Lower the learning rate.\n  2. Clip the norm.\n  3. Re-run.\n" in text
 
 
 def test_layers_of_one_rule_stand_together(layered: RunReport) -> None:
@@ -82,7 +110,7 @@ def test_could_not_judge_says_what_was_missing_and_what_to_log(unjudged: RunRepo
     text = _text(unjudged)
     assert text.startswith("runs/short: undetermined (could not be judged)\n")
     assert "has 2 points; a verdict needs 3" in text
-    assert "1. Log the gradient norm at every step." in text
+    assert "Next\n  Log the gradient norm at every step.\n" in text
 
 
 def test_several_runs_end_in_a_summary_and_stable_ones_take_one_line(report: Report) -> None:
@@ -133,6 +161,7 @@ def test_nothing_from_a_log_reaches_the_terminal_raw(exploding: RunReport, bad: 
     run = replace(
         exploding,
         run=name,
+        next=(Advice(None, f"Do {name}."),),
         findings=(finding,),
         series=tuple(replace(series, metric=name) for series in exploding.series),
         sources=(Source("jsonl", name, 1, 1, (Skipped(name, line=1),), 1),),
@@ -145,14 +174,13 @@ def test_nothing_from_a_log_reaches_the_terminal_raw(exploding: RunReport, bad: 
 
 
 def test_many_findings_and_actions_stay_on_one_screen(exploding: RunReport) -> None:
-    findings = tuple(
-        replace(exploding.findings[1], rule=f"GT3{i:02}", severity=Severity.WARNING, actions=(f"Do {i}.",))
-        for i in range(20)
-    )
-    lines = _text(replace(exploding, findings=findings)).splitlines()
+    findings = tuple(replace(exploding.findings[1], rule=f"GT3{i:02}", severity=Severity.WARNING) for i in range(20))
+    run = replace(exploding, findings=findings, next=tuple(Advice("check-data", f"Do {i}.") for i in range(8)))
+    lines = _text(run).splitlines()
     assert len(lines) <= 45
     assert "  and 14 more findings, listed by --format json" in lines
-    assert "     and 15 more, listed by --format json" in lines
+    assert [line for line in lines if "Do " in line] == ["  1. Do 0.", "  2. Do 1.", "  3. Do 2."]
+    assert "  5. Do 4." in _text(run, style=Style(verbose=True)).splitlines()
 
 
 def test_long_skipped_lists_are_counted() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gradtrend.detect.rules import circumstances
-from gradtrend.model.rule import EVIDENCE, REPLAY_NOTE, Action, Alternative, Condition, Hold, ReplayTopic, Rule
+from gradtrend.model.rule import EVIDENCE, REPLAY_NOTE, Action, Alternative, Condition, Hold, ReplayTopic, Rule, Shows
 from gradtrend.model.words import Severity, Trend
 from gradtrend.report.json.rule import rule_to_dict
 from gradtrend.report.text.rule import rule_page, rule_table
@@ -26,6 +26,25 @@ RULE = Rule(
     blind="Growth by less than a decade.",
 )
 OTHER = Rule("GT504", "too-short", Severity.WARNING, "Too few points.", "", note="too-short", hold=Hold(points=3))
+
+
+KNOWN = replace(
+    RULE,
+    id="GT799",
+    actions=(Action("Filter the samples.", id="check-labels"),),
+    shows=Shows(kinds=("speech",), signs=("ctc",), metrics=("ctc",)),
+    threads=("https://example.org/1",),
+)
+
+
+def test_a_page_of_a_known_cause_shows_where_it_can_be_its_thread_and_the_ids_of_its_actions() -> None:
+    lines = rule_page(KNOWN, Style()).splitlines()
+    for line in (
+        "  of frameworks of the kind speech, whose lines speak of ctc, with a metric like ctc",
+        "  https://example.org/1",
+        "  - check-labels: Filter the samples.",
+    ):
+        assert line in lines
 
 
 def test_the_table_has_one_line_a_rule() -> None:
@@ -117,3 +136,7 @@ def test_as_dicts_with_the_keys_of_the_rule_files() -> None:
     ]
     assert found["hold"] == {"points": None, "fraction": 0.95}
     assert found["actions"][0]["text_for"] == {"lightly-train": "Lower model_args.lr."}
+    assert found["actions"][0]["id"] is None
+    assert rule_to_dict(KNOWN)["actions"][0]["id"] == "check-labels"
+    assert rule_to_dict(KNOWN)["threads"] == ["https://example.org/1"]
+    assert rule_to_dict(KNOWN)["shows"] == {"frameworks": [], "kinds": ["speech"], "signs": ["ctc"], "metrics": ["ctc"]}

@@ -143,5 +143,4 @@ def _from_lists(document: Any) -> dict[str, Column]:
 def _settings(document: Any) -> Settings:
     if not isinstance(document, dict) or "log_history" not in document:
         return Settings()
-    batch = document.get("train_batch_size")
-    return Settings(framework="transformers", batch_size=batch if isinstance(batch, int) else None)
+    return Settings(framework="transformers")

@@ -1,0 +1,212 @@
+"""The list of next actions: one of each, ordered by the situation, in the words of the framework, nothing denied."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gradtrend.detect.counsel.phrases import PHRASES
+from gradtrend.detect.counsel.situations import SITUATIONS
+from gradtrend.detect.frameworks import framework_of, frameworks
+from gradtrend.detect.rules.template import TEMPLATE_NAMES
+from gradtrend.model.advice import ACTION_IDS, Advice
+from gradtrend.model.report import RunReport
+from gradtrend.model.runlog import Note, RunLog, Settings
+from gradtrend.model.words import Severity, Verdict
+from tests.detect.runs import FIXTURES, Labelled, judged, labelled_runs, log_of, read, shipped_rules
+
+NAN, INF = math.nan, math.inf
+N = 60
+CALM = [1.0 + 0.1 * (i % 3) for i in range(N)]
+FALLS = [4.0 - 0.04 * i for i in range(N)]
+EXPLODES = [*CALM[:40], *[50.0 * 1.3**i for i in range(20)]]
+RISES = [*FALLS[:40], *[2.6 + 0.3 * i for i in range(20)]]
+DIES = [*CALM[:40], *[NAN] * 20]
+DEAD = [*FALLS[:40], *[NAN] * 20]
+CLIMBS = [1e-5 * (i + 1) for i in range(N)]
+STOPPED = Note("stopped-on-nan", "train.log ends with: Loss is nan, stopping training")
+NO_STEPS = Note("no-steps", "train.log logs no step: its rows are numbered from 0")
+
+
+def ids(report: RunReport) -> list[str | None]:
+    return [one.action for one in report.next]
+
+
+def of(framework: str | None = None, signs: Sequence[str] = (), **more: object) -> RunReport:
+    """The judgement of a run of a framework; `more` are its curves and settings."""
+    settings = Settings(framework, **{k: more.pop(k) for k in ("precision", "gradient_clip") if k in more})  # type: ignore[arg-type]
+    return judged(log_of(settings=settings, signs=frozenset(signs), **more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("report", "first"),
+    [
+        (of(norm=EXPLODES, loss=RISES), ["lower-lr", "clip-gradients", "resume-earlier"]),
+        (of(norm=EXPLODES, loss=RISES, gradient_clip=1.0), ["lower-lr", "resume-earlier", "warm-up-longer"]),
+        (of(norm=EXPLODES, loss=RISES, lr=CLIMBS), ["lower-lr", "warm-up-longer", "clip-gradients"]),
+        (of("lightly-train", norm=EXPLODES, loss=RISES), ["lower-lr", "stabler-precision", "warm-up-longer"]),
+        (of("lightly-train", norm=DIES, loss=DEAD), ["re-run-to-reproduce", "stabler-precision", "locate-module"]),
+        (of(loss=DEAD), ["lower-lr", "check-data", "clip-gradients"]),
+        (
+            of(loss=[*FALLS[:40], *[4.0 + 3 * i for i in range(12)], *[NAN] * 8]),
+            ["lower-lr", "clip-gradients", "resume-earlier"],
+        ),
+        (of(loss=DEAD, signs=["float16"]), ["stabler-precision", "lower-lr", "check-data"]),
+        (of("caffe", loss=[2.3, NAN, NAN, NAN]), ["lower-lr", "check-data", "check-loss-term"]),
+        (of("detectron2", loss=DEAD, lr=CLIMBS), ["lower-lr", "warm-up-longer", "check-data"]),
+        (of("rsl-rl", loss=DEAD), ["check-data", "check-reward", "lower-lr"]),
+        (of("espnet", norm=[NAN] * N, loss=[0.0] * N), ["check-data", "check-labels", "check-loss-term"]),
+        (
+            of("wenet", ["ctc"], loss=[INF if i % 9 == 4 else v for i, v in enumerate(FALLS)]),
+            ["check-labels", "check-data", "check-loss-term"],
+        ),
+        (of("transformers", norm=[NAN] * 6, loss=[0.0] * 6), ["stabler-precision", "check-attention", "check-labels"]),
+        (
+            of("transformers", norm=DIES, loss=[*FALLS[:40], *[0.0] * 20]),
+            ["check-distributed", "upgrade-library", "stabler-precision"],
+        ),
+        (of("transformers", norm=[*CALM[:9], NAN], loss=FALLS[:10]), ["stabler-precision", "lower-lr", "check-data"]),
+        (of(signs=["stops-on-nonfinite"]), ["lower-lr", "check-data", "check-loss-term"]),
+        (of(loss=FALLS, signs=["scale-at-minimum"]), ["lower-lr", "clip-gradients", "raise-batch"]),
+        (of("icefall", loss=FALLS, signs=["scale-at-minimum"]), ["lower-lr", "check-data", "stabler-precision"]),
+        (of(norm=[*CALM, 900.0], loss=[*FALLS, 1.6]), ["check-data", "re-run-to-reproduce", "clip-gradients"]),
+        (of(norm=CALM, loss=FALLS), ["nothing-to-do"]),
+        (of(norm=CALM[:4], loss=FALLS[:4]), ["nothing-to-do", "log-more-often"]),
+        (of(loss=FALLS), ["nothing-to-do", "log-norm"]),
+    ],
+)  # fmt: skip
+def test_the_fix_of_most_such_runs_comes_first(report: RunReport, first: list[str]) -> None:
+    assert ids(report)[: len(first)] == first
+
+
+def test_a_single_norm_that_is_not_finite_may_be_a_skipped_step() -> None:
+    report = of("mmengine", norm=[INF], loss=[2.3])
+    assert report.next[0] == Advice(
+        "nothing-to-do",
+        "If the next steps are finite there is nothing to do: a loss scaler skips such a step.",
+        (),
+        True,
+    )
+    assert "check-data" in ids(report)
+
+
+def test_a_rate_that_moves_nothing_is_not_to_blame() -> None:
+    dead = of("transformers", norm=[NAN] * 3, loss=[0.97, 0.0, 0.0], lr=[1e-8, 2e-8, 3e-8])
+    assert "lower-lr" not in ids(dead)
+    assert "lower-lr" in ids(of(norm=[NAN] * 3, loss=[NAN] * 3, lr=[1e-3] * 3))
+
+
+def test_a_rate_printed_as_zero_is_not_told() -> None:
+    text = " ".join(one.text for one in of(norm=EXPLODES, loss=RISES, lr=[0.0] * N).next)
+    assert "third of 0" not in text
+    assert "was 0" not in text
+
+
+def test_there_is_no_mixed_precision_where_it_was_not_invented() -> None:
+    assert "stabler-precision" not in ids(of("caffe", norm=DIES, loss=DEAD))
+    assert "stabler-precision" in ids(of(norm=DIES, loss=DEAD))
+
+
+def test_one_place_to_resume_from_and_that_before_the_rise() -> None:
+    report = of(norm=[*EXPLODES, *[NAN] * 5], loss=[*RISES, *[NAN] * 5])
+    text = next(one.text for one in report.next if one.action == "resume-earlier")
+    (step,) = (int(found) for found in re.findall(r"step (\d+)", text))
+    assert 38 <= step <= 45
+    assert "re-run-to-reproduce" not in ids(report)
+
+
+def test_nothing_is_resumed_that_has_not_trained() -> None:
+    assert "resume-earlier" not in ids(of(norm=[NAN] * 9, loss=[NAN] * 9))
+
+
+@pytest.mark.parametrize(
+    ("framework", "words"),
+    [
+        ("transformers", "max_grad_norm=1.0"), ("lightning", "Trainer(gradient_clip_val=1.0)"),
+        ("mmengine", "optim_wrapper.clip_grad"), ("fairseq", "--clip-norm"), ("megatron", "--clip-grad 1.0"),
+        ("keras", "clipnorm=1.0"), ("nanogpt", "grad_clip=1.0"), ("lightly-train", '"gradient_clip_val": 1.0'),
+    ],
+)  # fmt: skip
+def test_the_option_is_that_of_the_framework(framework: str, words: str) -> None:
+    text = next(one.text for one in of(framework, norm=EXPLODES, loss=RISES).next if one.action == "clip-gradients")
+    assert words in text
+    assert words not in " ".join(one.text for one in of(norm=EXPLODES, loss=RISES).next)
+
+
+def test_a_log_without_steps_has_rows_in_its_texts() -> None:
+    report = of(norm=DIES, loss=DEAD, notes=(NO_STEPS,))
+    texts = [one.text for one in report.next] + [f.message for f in report.findings if f.rule == "GT201"]
+    assert any("row 40" in text for text in texts)
+    assert not any(re.search(r"step \d", text) for text in texts)
+
+
+def check(report: RunReport) -> None:
+    """What holds of every list."""
+    told = ids(report)
+    assert len(told) == len(set(told)) <= 8
+    assert set(told) <= ACTION_IDS
+    assert sum(one.conditional for one in report.next[:3]) <= 1
+    assert not {"lower-lr", "raise-lr"} <= set(told)
+    assert not {"resume-earlier", "re-run-to-reproduce"} <= set(told)
+    for one in report.next:
+        assert one.conditional == one.text.startswith("If ")
+        assert not re.search(r"\{\w*\}|\bNone\b|\bnan\b|third of 0(?![.\d])", one.text), one.text
+    if report.verdict in (Verdict.STABLE, Verdict.WARMUP_SPIKE):
+        serious = [f for f in report.findings if f.severity is not Severity.INFO]
+        loss_failed = report.nonfinite is not None and report.nonfinite.loss_count  # no loss scaler makes that
+        assert "nothing-to-do" in told or serious or loss_failed
+    if report.verdict in (Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.DIVERGING):
+        assert "nothing-to-do" not in told
+        assert told
+    assert (report.so_far is None) or report.verdict is Verdict.UNDETERMINED
+
+
+FOLDERS = sorted(path for path in (FIXTURES / "rules").glob("*/*/*") if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: "/".join(folder.parts[-3:]))
+def test_every_list_is_in_order(folder: Path) -> None:
+    check(judged(read(folder)))
+
+
+def test_every_labelled_run_has_a_list_in_order() -> None:
+    for run in labelled_runs():
+        check(run.report)
+
+
+@pytest.mark.parametrize("framework", frameworks())
+def test_every_framework_gets_its_list(framework: str) -> None:
+    for log in (log_of(EXPLODES, RISES), log_of(DIES, DEAD), log_of(CALM, FALLS), log_of(loss=DEAD), log_of()):
+        check(judged(RunLog(log.run, log.table, losses=log.losses, settings=Settings(framework))))
+
+
+def test_situations_and_phrases_name_actions_that_there_are() -> None:
+    for situation in SITUATIONS:
+        assert set(situation.actions) <= ACTION_IDS
+        assert set(situation.texts) <= set(situation.actions)
+        assert situation.why.endswith(".")
+        assert len(set(situation.actions)) == len(situation.actions)
+        worded = {action for rule in shipped_rules() for action in (one.id for one in rule.actions)}
+        assert set(situation.actions) <= set(PHRASES) | worded
+    assert len({situation.name for situation in SITUATIONS}) == len(SITUATIONS)
+    assert set(PHRASES) <= ACTION_IDS
+    own = {"so_far", "yet", "typical", "failed_at", "began", "lr_climbing"}
+    names = {name for texts in PHRASES.values() for text in texts for name in re.findall(r"\{(\w+)\}", text)}
+    assert names <= TEMPLATE_NAMES | own
+
+
+def test_options_stand_behind_actions_that_are_given_somewhere() -> None:
+    given = {action for situation in SITUATIONS for action in situation.actions}
+    given |= {action.id for rule in shipped_rules() for action in rule.actions if action.id}
+    assert {action for name in frameworks() for action in framework_of(name).options} <= given | set(PHRASES)
+
+
+@pytest.mark.parametrize(
+    "run", [run for run in labelled_runs() if run.truth["verdict"][0] == "exploding"][:5], ids=lambda r: r.name
+)
+def test_what_explodes_is_told_to_lower_the_rate(run: Labelled) -> None:
+    assert ids(run.report)[0] == "lower-lr"
