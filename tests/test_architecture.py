@@ -12,7 +12,7 @@ from tests.places import ROOT
 
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PACKAGE = ROOT / "gradtrend"
-# `ingest/runs/find.py` `find_runs`, `other` ...: a file, and names in it.
+# `ingest/runs/finding/find.py` `find_runs`, `other` ...: a file, and names in it.
 NAMED = re.findall(r"`((?:\w+/)+\w+\.py)`((?:,? `\w+`)*)", PAGE)
 # The tree: a folder and what is said of it; behind a colon stand the files of the folder, all of them.
 TREE = re.findall(r"^( {2}| {4})(\w+)/ +(.*)$", PAGE.split("\nrules/ ")[0], re.MULTILINE)

@@ -28,7 +28,7 @@ VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 # Into a file, an import that a contract forbids: upwards, sideways, past a front.
 FORBIDDEN = [
     ("model/words.py", "def heavy() -> None:\n    from gradtrend.report import escape", "Rooms import downwards"),
-    ("ingest/formats/csv/reader.py", "import gradtrend.ingest.runs.find", "Ingest: runs over formats"),
+    ("ingest/formats/csv/reader.py", "import gradtrend.ingest.runs.finding.find", "Ingest: runs over formats"),
     ("ingest/formats/csv/reader.py", "import gradtrend.ingest.captures", "Ingest: runs over formats"),
     ("ingest/captures/find.py", "import gradtrend.ingest.formats", "Ingest: runs over formats"),
     ("ingest/formats/csv/reader.py", "from gradtrend.ingest.formats.console import line", "Formats of logs"),

@@ -9,11 +9,11 @@ from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOption
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
-from gradtrend.ingest.runs.find import find_runs
+from gradtrend.ingest.runs.finding.find import find_runs
+from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.load import load_run
 from gradtrend.ingest.runs.parts import Choice, RunParts
 from gradtrend.ingest.runs.read import read_runs
-from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.settings.folder import settings_of
 
 __all__ = [

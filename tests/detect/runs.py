@@ -15,7 +15,7 @@ from gradtrend.detect.curves.run import Curve, run_curves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules.load import load_rules
-from gradtrend.ingest.runs.join import TABLE_SCHEMA
+from gradtrend.ingest.runs.series.join import TABLE_SCHEMA
 from gradtrend.model.finding import Finding
 from gradtrend.model.report import RunReport
 from gradtrend.model.rule import Rule

@@ -10,7 +10,7 @@ import polars as pl
 
 from gradtrend.ingest.reading import POINTS_SCHEMA, Reading, ReadOptions
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, chosen
-from gradtrend.ingest.runs.find import find_runs
+from gradtrend.ingest.runs.finding.find import find_runs
 from gradtrend.ingest.runs.load import load_run
 from gradtrend.ingest.runs.parts import Choice, RunParts
 from gradtrend.ingest.runs.read import read_runs

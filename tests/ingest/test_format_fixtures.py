@@ -28,7 +28,7 @@ def expected(case: Path) -> dict[str, Any]:
 
 
 def load(case: Path) -> RunLog:
-    return load_run(runs_at(case)[0], Choice())
+    return load_run(runs_at(case)[-1], Choice())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")

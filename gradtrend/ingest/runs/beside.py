@@ -9,8 +9,8 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import name_metric
-from gradtrend.ingest.runs.agreement import TOLERANCE, agreement
-from gradtrend.ingest.runs.steps import with_steps
+from gradtrend.ingest.runs.series.agreement import TOLERANCE, agreement
+from gradtrend.ingest.runs.series.steps import with_steps
 from gradtrend.model.runlog import rows_that_count
 from gradtrend.model.words import Role
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import NO_NORM_FOUND, Reading
-from gradtrend.ingest.runs.join import join
-from gradtrend.ingest.runs.magnitudes import with_magnitudes
 from gradtrend.ingest.runs.parts import Choice, RunParts
-from gradtrend.ingest.runs.roles import assign_roles
+from gradtrend.ingest.runs.series.join import join
+from gradtrend.ingest.runs.series.magnitudes import with_magnitudes
+from gradtrend.ingest.runs.series.roles import assign_roles
 from gradtrend.ingest.settings.folder import settings_of
 from gradtrend.ingest.settings.frameworks import framework_of_metrics, most_particular
 from gradtrend.ingest.settings.lines import with_lines

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gradtrend.ingest.runs.evidence.grouping import Group
 from gradtrend.ingest.runs.evidence.traces import Trace
-from gradtrend.ingest.runs.find import joined
-from gradtrend.ingest.runs.places import home_of, natural
-from gradtrend.ingest.runs.run_files import RunFiles
+from gradtrend.ingest.runs.finding.find import joined
+from gradtrend.ingest.runs.finding.places import home_of, natural
+from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.stored_groups import is_stored
 
 

@@ -10,9 +10,9 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.runs.evidence.restarts import fits_in
+from gradtrend.ingest.runs.finding.places import home_of, is_container, is_held_out, is_held_out_file
+from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.parts import Choice, Part, RunParts, Unread
-from gradtrend.ingest.runs.places import home_of, is_container, is_held_out, is_held_out_file
-from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.model.words import Role
 
 _SHOWN = 5  # runs named where the one asked for is not there

@@ -16,10 +16,10 @@ from gradtrend.ingest.runs.evidence.group import grouped
 from gradtrend.ingest.runs.evidence.grouping import Group, Grouping
 from gradtrend.ingest.runs.evidence.likeness import Like, compare, near
 from gradtrend.ingest.runs.evidence.traces import Trace, trace_of
+from gradtrend.ingest.runs.finding.places import age, names
+from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.naming import Place, places_of
 from gradtrend.ingest.runs.parts import Choice, Part, RunParts, Unread
-from gradtrend.ingest.runs.places import age, names
-from gradtrend.ingest.runs.run_files import RunFiles
 from gradtrend.ingest.runs.stored_groups import of_one_run_of_each_store
 from gradtrend.model.runlog import Note
 

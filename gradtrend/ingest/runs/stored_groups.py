@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gradtrend.ingest.reading.stored_runs import listed
 from gradtrend.ingest.runs.evidence.grouping import Group
-from gradtrend.ingest.runs.tree import LogFile
+from gradtrend.ingest.runs.finding.tree import LogFile
 from gradtrend.model.runlog import Note
 
 

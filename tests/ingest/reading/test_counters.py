@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gradtrend.ingest.reading import POINTS_SCHEMA
 from gradtrend.ingest.reading.counters import UNKNOWN, whole_run_steps
-from gradtrend.ingest.runs.steps import by_epoch_column
+from gradtrend.ingest.runs.series.steps import by_epoch_column
 
 
 def steps(epoch: list[int], counter: list[int], total: list[int] | int = UNKNOWN, **options: bool) -> list[int]:

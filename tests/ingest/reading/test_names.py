@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.ingest.reading.names import name_metric
-from gradtrend.ingest.runs.roles import assign_roles
+from gradtrend.ingest.runs.series.roles import assign_roles
 from gradtrend.model.words import Role
 
 TOTALS = {

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gradtrend.ingest.runs.evidence.grouping import Group, Grouping, pairs
 from gradtrend.ingest.runs.evidence.likeness import Like, compare
 from gradtrend.ingest.runs.evidence.traces import Trace
-from gradtrend.ingest.runs.places import likeness, natural
+from gradtrend.ingest.runs.finding.places import likeness, natural
 
 _GAP = 2  # intervals that may be missing where another folder goes on
 _NEVER = float("inf")

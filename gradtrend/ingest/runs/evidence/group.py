@@ -14,7 +14,7 @@ from gradtrend.ingest.runs.evidence.continued import unite_continued
 from gradtrend.ingest.runs.evidence.grouping import COMPARED, Group, Grouping, are_apart, pairs, same_file
 from gradtrend.ingest.runs.evidence.likeness import Like, branches, candidates, compare, near
 from gradtrend.ingest.runs.evidence.traces import Trace
-from gradtrend.ingest.runs.places import names, natural, rotated_base, without_rank
+from gradtrend.ingest.runs.finding.places import names, natural, rotated_base, without_rank
 
 _SECONDS_APART = 120  # ranks of one job open their logs within this time
 _STATE = "trainer-state"

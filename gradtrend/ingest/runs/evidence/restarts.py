@@ -13,7 +13,7 @@ import polars as pl
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.runs.evidence.borders import Border, borders, prints_total, says_resumed
-from gradtrend.ingest.runs.steps import with_steps
+from gradtrend.ingest.runs.series.steps import with_steps
 from gradtrend.model.words import Role
 
 # A fit that another follows has this many rows; with fewer, writers that do not wait for one another are the reason.
@@ -53,7 +53,7 @@ def _interleaved(reading: Reading) -> list[Reading] | None:
     """The fits that wrote into one table row by row, None where that is none; how to tell is loaded for tables."""
     if reading.format != "csv":
         return None
-    from gradtrend.ingest.runs.interleaved import fits_apart
+    from gradtrend.ingest.runs.evidence.interleaved import fits_apart
 
     fits = fits_apart(reading)
     return [with_steps(fit) for fit in fits] if len(fits) > 1 else None

@@ -13,7 +13,7 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import Naming, name_metric
-from gradtrend.ingest.runs.places import home_of, is_held_out
+from gradtrend.ingest.runs.finding.places import home_of, is_held_out
 from gradtrend.model.words import Role
 
 _FLOAT32_DIGITS = 7

@@ -113,7 +113,7 @@ def test_times_in_milliseconds(tmp_path: Path) -> None:
 
 
 def test_a_header_of_more_than_the_first_bytes(tmp_path: Path) -> None:
-    from gradtrend.ingest.runs.tree import adapter_for
+    from gradtrend.ingest.runs.finding.tree import adapter_for
 
     names = [f"activations/of_a_layer_with_a_long_name/{i}" for i in range(2500)]
     path = tmp_path / "wide.csv"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.formats.dvclive import ADAPTER, reader
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.runs.find import find_runs
+from gradtrend.ingest.runs.finding.find import find_runs
 from tests.ingest.readings import long_table, read_one
 
 

@@ -16,11 +16,18 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import Address
 from gradtrend.ingest.reading.stored_runs import WantedRuns
-from gradtrend.ingest.runs.places import home_of, is_container, natural
-from gradtrend.ingest.runs.places import names as names_folder
-from gradtrend.ingest.runs.run_files import RunFiles
-from gradtrend.ingest.runs.stores import each_stored_run
-from gradtrend.ingest.runs.tree import Found, LogFile, PassedOver, adapter_for, adapter_without_head, found_below
+from gradtrend.ingest.runs.finding.places import home_of, is_container, natural
+from gradtrend.ingest.runs.finding.places import names as names_folder
+from gradtrend.ingest.runs.finding.run_files import RunFiles
+from gradtrend.ingest.runs.finding.stores import each_stored_run
+from gradtrend.ingest.runs.finding.tree import (
+    Found,
+    LogFile,
+    PassedOver,
+    adapter_for,
+    adapter_without_head,
+    found_below,
+)
 
 # Up to here a tree is read by one process anyway: others take about a second to start (`pipeline/parallel.py`).
 _TOGETHER_FILES = 150
@@ -89,7 +96,7 @@ def _found(path: str, source: str, names: Sequence[str]) -> tuple[RunFiles, ...]
 
 
 def _stream(path: str, pipe: Path, source: str) -> RunFiles:
-    from gradtrend.ingest.runs import standard_input  # loaded for a pipe alone, as few calls have one
+    from gradtrend.ingest.runs.finding import standard_input  # loaded for a pipe alone, as few calls have one
 
     return RunFiles(path, pipe, (LogFile(pipe, standard_input.adapter(source, pipe)),), is_stream=True)
 

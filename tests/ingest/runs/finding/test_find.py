@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.runs.find import RunFiles, find_runs
+from gradtrend.ingest.runs.finding.find import RunFiles, find_runs
 from tests.ingest.readings import runs_at
 from tests.ingest.runs.writers import console, csv, events, fit, hf_state, jsonl, wandb
 from tests.places import RUNS

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from gradtrend.cli import main
 from gradtrend.errors import InputError
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.runs import standard_input
+from gradtrend.ingest.runs.finding import standard_input
 from tests.ingest.readings import long_table
 from tests.places import EXPLODING
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradtrend.ingest.reading import ReadOptions
-from gradtrend.ingest.runs.find import find_runs
+from gradtrend.ingest.runs.finding.find import find_runs
 from gradtrend.ingest.runs.load import load_run
 from gradtrend.ingest.runs.parts import Choice
 from gradtrend.ingest.runs.read import read_runs
@@ -51,7 +51,10 @@ def test_one_began_a_little_later_and_ended_earlier(tmp_path: Path) -> None:
 
 
 def test_one_after_another_is_another_matter(tmp_path: Path) -> None:
-    assert len(load(tmp_path, [*fit(1.0, 1), *fit(2.0, 2)])) == 1
+    one, other = fit(1.0, 1), fit(2.0, 2)
+    assert [losses(run) for run in load(tmp_path, [*one, *other])] == [
+        [loss for _, loss, _ in rows] for rows in (one, other)
+    ]
 
 
 def test_ranks_of_one_run_stay_together(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import math
 import polars as pl
 import pytest
 
-from gradtrend.ingest.runs.losses import (
+from gradtrend.ingest.runs.series.losses import (
     Gone,
     Reach,
     gone_for_good,
@@ -16,7 +16,7 @@ from gradtrend.ingest.runs.losses import (
     whole_losses,
     without_parts,
 )
-from gradtrend.ingest.runs.roles import assign_roles
+from gradtrend.ingest.runs.series.roles import assign_roles
 from gradtrend.model.words import Role
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from gradtrend.errors import InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, chosen, without_metrics
-from gradtrend.ingest.runs.run_files import RunFiles
-from gradtrend.ingest.runs.tree import LogFile, found_below
+from gradtrend.ingest.runs.finding.run_files import RunFiles
+from gradtrend.ingest.runs.finding.tree import LogFile, found_below
 from gradtrend.model.runlog import Note
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from gradtrend.ingest.runs.tracks import Track
+from gradtrend.ingest.runs.series.tracks import Track
 from gradtrend.model.runlog import Note
 
 # Two sources of one series agree when the values differ by less than this (relative), or than the coarser one prints.

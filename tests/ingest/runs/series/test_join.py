@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.ingest.reading import POINTS_SCHEMA, Reading
-from gradtrend.ingest.runs.join import TABLE_SCHEMA, join
-from gradtrend.ingest.runs.roles import assign_roles
+from gradtrend.ingest.runs.series.join import TABLE_SCHEMA, join
+from gradtrend.ingest.runs.series.roles import assign_roles
 from gradtrend.model.runlog import Note, rows_that_count
 
 NAN = math.nan

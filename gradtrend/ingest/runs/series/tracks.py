@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from gradtrend.ingest.reading import Reading
-from gradtrend.ingest.runs.losses import Reach
+from gradtrend.ingest.runs.series.losses import Reach
 from gradtrend.model.runlog import rows_that_count
 
 

@@ -14,7 +14,7 @@ import pytest
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.reading.stored_runs import WantedRuns
-from gradtrend.ingest.runs.find import find_runs
+from gradtrend.ingest.runs.finding.find import find_runs
 from gradtrend.ingest.runs.load import load_run
 from gradtrend.ingest.runs.parts import Choice
 from gradtrend.ingest.runs.read import read_runs

@@ -9,8 +9,15 @@ import polars as pl
 
 from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.reading.names import Naming, normalise
-from gradtrend.ingest.runs.losses import ends_finite, gone_for_good, gone_note, is_any_loss, whole_losses, without_parts
-from gradtrend.ingest.runs.tracks import Track, tracks_of
+from gradtrend.ingest.runs.series.losses import (
+    ends_finite,
+    gone_for_good,
+    gone_note,
+    is_any_loss,
+    whole_losses,
+    without_parts,
+)
+from gradtrend.ingest.runs.series.tracks import Track, tracks_of
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
 
@@ -101,7 +108,7 @@ def _cross_checks(best: Track, tracks: Sequence[Track]) -> list[Note]:
     others = [other for other in tracks if other.format != best.format and other.numbered == best.numbered]
     if not others:
         return []
-    from gradtrend.ingest.runs.agreement import cross_check
+    from gradtrend.ingest.runs.series.agreement import cross_check
 
     return [note for other in others if (note := cross_check(best, other)) is not None]
 

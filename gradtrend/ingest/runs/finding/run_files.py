@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.runs.tree import LogFile, PassedOver
+from gradtrend.ingest.runs.finding.tree import LogFile, PassedOver
 from gradtrend.model.runlog import Note
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradtrend.ingest.reading import POINTS_SCHEMA, Reading
-from gradtrend.ingest.runs import tracks
-from gradtrend.ingest.runs.tracks import tracks_of
+from gradtrend.ingest.runs.series import tracks
+from gradtrend.ingest.runs.series.tracks import tracks_of
 
 Rows = list[tuple[int, float | None]]
 

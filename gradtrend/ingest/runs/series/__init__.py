@@ -1,0 +1,1 @@
+"""The readings of one run -> its series: steps, roles, one table."""
