@@ -55,12 +55,12 @@ def claims(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
-    """What the file's lines logged; an empty reading where none names a loss or a gradient norm.
+    """What the file's lines logged; an empty reading where none names a loss, a gradient norm, or what the user named.
 
     Raises InputError where the file cannot be opened or decompressed.
     """
     with open_log(path) as stream:
-        reading = _read(stream, path)
+        reading = _read(stream, path, options.names)
     return (replace(reading, notes=(*reading.notes, *ending(path))),)
 
 
@@ -69,12 +69,13 @@ def read_stream(stream: BinaryIO) -> Sequence[Reading]:
     return (_read(open_stream(stream), Path("-")),)
 
 
-def _read(stream: BinaryIO, path: Path) -> Reading:
+def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
+    """What the lines of a log hold; `names` are metrics that the user says are logged there."""
     rows = ConsoleRows()
     held_out = ConsoleRows()  # what is read where nothing of the training is logged
     skipped: list[Skipped] = []
-    scanner = LineScanner(stream, skipped)
-    reader = LineReader()
+    scanner = LineScanner(stream, skipped, names)
+    reader = LineReader(frozenset(names))
     table = TableReader()
     megatron = MegatronLosses()
     blocks = BlockSteps()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from gradtrend.ingest.files.streams import whole_lines
@@ -21,19 +21,21 @@ _BETWEEN = 2048  # bytes; of what lies between two lines of interest
 
 
 class LineScanner:
-    """Lines of a log as (line number, bytes). A carriage return ends a line, too, but does not count as one.
+    """Lines of a log as (line number, bytes). A carriage return ends a line, too, but does not count as one. `names` are
+    further words of interest.
 
     While `every_line` is set, as it is within a table, all lines come; otherwise those with one of the words.
     """
 
-    def __init__(self, stream: BinaryIO, skipped: list[Skipped]) -> None:
+    def __init__(self, stream: BinaryIO, skipped: list[Skipped], names: Sequence[str] = ()) -> None:
         self.every_line = False
         self.ends_within_a_line = False  # whether the line just yielded is the last one and no line end follows
         self._stream = stream
         self._skipped = skipped
         self.head = b""
         self.head_is_all = True
-        self._words: tuple[bytes, ...] = _WORDS
+        self._always = (*_WORDS, *(name.lower().encode() for name in names if name))
+        self._words: tuple[bytes, ...] = self._always
         self._flat = b""
         self._before = self._begin = self._end = 0
 
@@ -41,7 +43,7 @@ class LineScanner:
         for number, chunk in whole_lines(self._stream, self._skipped):
             if not self.head:
                 first = chunk[:_HEAD].lower()
-                self._words = (*_WORDS, *(word for word in _RARE_WORDS if word in first))
+                self._words = (*self._always, *(word for word in _RARE_WORDS if word in first))
             self.head_is_all = len(self.head) + len(chunk) <= _HEAD
             self.head += chunk[: _HEAD - len(self.head)]
             yield from self._chunk(number, chunk)

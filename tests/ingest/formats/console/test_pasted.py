@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
+from gradtrend.ingest.formats.console import reader as console
+from gradtrend.ingest.reading import ReadOptions
 from gradtrend.ingest.reading.names import SKIPPED_NORM
 from tests.ingest.formats.console.test_reader import points, read_text
 
@@ -285,3 +288,11 @@ def test_a_text_without_a_norm_says_what_it_has() -> None:
     notes = read_text(lines("step {} | ppl: {} | acc: 0.5", [(1, 30.5), (2, 29.5)]) + "done\n").notes
     assert [note.kind for note in notes] == ["no-norm-found"]
     assert notes[0].message.endswith("3 lines, 2 with numbers; names: step, ppl, acc")
+
+
+def test_a_metric_that_the_user_names_is_read_on_its_own_lines(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text(lines("iter {} | G: {} | other: 3.0", [(10, 1.5), (20, 2.5)]) + "a word on G\n")
+    (reading,) = console.read(log, ReadOptions(names=("G",)))
+    assert points(reading, "G") == [(10, "1.5"), (20, "2.5")]
+    assert console.read(log, ReadOptions())[0].series == {}

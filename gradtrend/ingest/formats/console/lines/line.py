@@ -53,11 +53,12 @@ class ConsoleLine(NamedTuple):
 class LineReader:
     """Reads lines, remembering the shapes it has seen.
 
-    `decimal_comma` says that the log writes 0,001 for a thousandth.
+    `decimal_comma` says that the log writes 0,001 for a thousandth; `wanted` are metrics for which a line is read, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: frozenset[str] = frozenset()) -> None:
         self.decimal_comma = False
+        self._wanted = wanted
         self._plans: dict[str, Plan | None] = {}
 
     def is_fragment(self, text: str) -> bool:
@@ -93,11 +94,11 @@ class LineReader:
         if shape in self._plans:
             plan = self._plans[shape]
             if plan is not None and any(text[start:end] != name for start, end, name in plan.checks):
-                plan = _plan(text)
+                plan = _plan(text, self._wanted)
         else:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
-            plan = self._plans[shape] = _plan(text)
+            plan = self._plans[shape] = _plan(text, self._wanted)
         if plan is None:
             return None
         place = plan.place
@@ -120,8 +121,8 @@ def _short_count(printed: str, unit: str) -> tuple[int, int]:
     return round(value), max(1, round(rounding / 10**decimals))
 
 
-def _plan(text: str) -> Plan | None:
-    return program_line(text) or plan_line(text)
+def _plan(text: str, wanted: frozenset[str]) -> Plan | None:
+    return program_line(text) or plan_line(text, wanted)
 
 
 def _form(text: str) -> str:

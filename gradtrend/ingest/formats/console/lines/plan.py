@@ -63,13 +63,13 @@ def _is_metric(name: str) -> bool:
     return key_of(name) not in _NOT_VALUES and not is_counter(name) and _SOURCE_FILE.search(name) is None
 
 
-def plan_line(text: str) -> Plan | None:
-    """The plan of a line, or None where it logs neither a loss nor a gradient norm."""
+def plan_line(text: str, wanted: frozenset[str] = frozenset()) -> Plan | None:
+    """The plan of a line, or None where it logs neither a loss, a gradient norm nor a wanted metric."""
     if _RUN_SUMMARY.search(text):
         return None
     found = _after_their_step(text, list(tokens(text)))
     metrics = [token for token in found if token.unit in ("", "K", "k", "M", "B", "T") and _is_metric(token.name)]
-    main = [token for token in metrics if says(token.name) in (Role.GRAD_NORM, Role.LOSS)]
+    main = [t for t in metrics if says(t.name) in (Role.GRAD_NORM, Role.LOSS) or t.name in wanted]
     held_out = False
     if not main and not (metrics and _MEGATRON in text):
         if not any(is_held_out_loss(token.name) for token in metrics):
