@@ -21,8 +21,8 @@ _BETWEEN = 2048  # bytes; of what lies between two lines of interest
 
 
 class LineScanner:
-    """Lines of a log as (line number, bytes). A carriage return ends a line, too, but does not count as one. `names` are
-    further words of interest.
+    """Lines of a log as (line number, bytes). A carriage return ends a line, too, but does not count as one. `names`
+    are further words of interest.
 
     While `every_line` is set, as it is within a table, all lines come; otherwise those with one of the words.
     """
