@@ -30,7 +30,9 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
     judged = [judge_series(norm, [check for check in checks if check.curve.series is norm]) for norm in run.norms]
     verdict, sure = run_verdict(run, judged, checks)
     findings = [_finding_of(check) for check in checks if check.fired]
-    findings += [f for rule in rules if rule.note is not None for f in _note_findings(rule, run)]
+    fired = {finding.rule for finding in findings}
+    noted = [rule for rule in rules if rule.note is not None and not fired.intersection(rule.unless)]
+    findings += [finding for rule in noted for finding in _note_findings(rule, run)]
     facts = Facts(run, verdict, findings)
     return RunReport(
         run=log.run,

@@ -22,10 +22,13 @@ TEMPLATE_NAMES = frozenset(
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
         "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
         "risen_to", "counted", "terms", "exploding_term", "times", "loss_flat", "loss_first", "loss_best", "loss_end",
+        "how_long",
     }
 )  # fmt: skip
 
 
+# What one value that is not finite says, and what several do.
+_ONE_LEFT, _FOR_GOOD = "and nothing finite is logged after it", "without coming back"
 # A log without steps counts its rows: `step {onset}` is then a row.
 _STEP = re.compile(r"\bstep(?=s? \{)")
 
@@ -78,6 +81,7 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
         "batch_size": settings.batch_size,
         "accumulation": settings.accumulation or 1,
         "nonfinite_step": state.collapse_step,
+        "how_long": _ONE_LEFT if state.collapse_points <= 1 else _FOR_GOOD,
         "grad_step": state.grad_first,
         "loss_step": state.loss_first,
         "loss_metric": run.loss.metric if run.loss is not None else None,

@@ -17,12 +17,12 @@ _MIN_CURVE = 10  # a curve is never thinner than this, even where the terminal i
 
 
 def curve_lines(run: RunReport, style: Style) -> list[str]:
-    """The norm's and the loss's sparkline, and the norm's numbers; nothing where no norm was found."""
+    """The sparklines of norm and loss, and the numbers of the norm, or where there is none of the loss."""
     norm = deciding_series(run)
-    if norm is None:
-        return []
     loss = next((s for s in run.series if s.role is Role.LOSS and s.sketch), None)
     drawn = [series for series in (norm, loss) if series is not None]
+    if not drawn:
+        return []
     names = [shorten(escape(series.metric), _LABEL, style.sign("…", "~")) for series in drawn]
     column = max(len(name) for name in names)
     room = max(_MIN_CURVE, style.width - column - 4)
@@ -30,7 +30,7 @@ def curve_lines(run: RunReport, style: Style) -> list[str]:
         f"  {name:<{column}}  {sparkline(fit(series.sketch, room), style)}".rstrip()
         for name, series in zip(names, drawn, strict=True)
     ]
-    return [*lines, style.paint(f"  {_numbers(norm, counted_in(run))}", "dim")]
+    return [*lines, style.paint(f"  {_numbers(drawn[0], counted_in(run))}", "dim")]
 
 
 def deciding_series(run: RunReport) -> SeriesReport | None:

@@ -18,7 +18,6 @@ _CAUSES = {
     Cause.GRADIENT_FIRST: "the backward pass overflowed, or the loss mean left the NaN part out",
     Cause.LOSS_FIRST: "the forward pass: an overflow, bad data, or a log or root of 0",
     Cause.SAME_STEP: "no rise before it: an overflow in the forward pass, bad data, or a log or root of 0",
-    Cause.MASKED: "the loss is logged as exactly 0 while the norm is not finite: that 0 hides the failure",
 }
 # A loss scaler makes the scaled gradients overflow, never the loss.
 _SCALER = "; in mixed precision that is the loss scaler at work"
@@ -35,7 +34,9 @@ def nonfinite_text(found: NonFinite, unit: str = "step") -> str:
         _place("loss", found.loss_first_step, found.loss_count, unit),
     )
     parts = [place for place in places if place]
-    if found.order is not None:
+    if found.cause is Cause.MASKED:
+        parts.append("the loss reads exactly 0 there, which hides the failure")
+    elif found.order is not None:
         parts.append(_ORDERS[found.order])
     if found.forward_first_step is not None:
         parts.append(f"forward pass from batch {found.forward_first_step}")
@@ -46,7 +47,7 @@ def nonfinite_text(found: NonFinite, unit: str = "step") -> str:
     text = f"NaN/inf: {', '.join(parts)}"
     if found.cause is Cause.RECOVERED:
         return f"{text}; the values come back{_SCALER if found.order is Order.GRADIENT_ONLY else ''}."
-    if found.cause is None:
+    if found.cause is None or found.cause is Cause.MASKED:
         return f"{text}.{_NO_NORM if found.order is None and found.loss_first_step is not None else ''}"
     return f"{text}. Cause: {_CAUSES[found.cause]}."
 

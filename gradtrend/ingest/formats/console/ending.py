@@ -89,4 +89,4 @@ def _step_named(line: bytes, at: int) -> int | None:
 
 
 def _shown(line: bytes) -> str:
-    return line.decode("utf-8", errors="replace").strip()[:_LONGEST]
+    return line.decode("utf-8", errors="replace").strip()[:_LONGEST].rstrip(".")

@@ -24,6 +24,7 @@ _VALUE = re.compile(
 _TOTAL = re.compile(r"\s*/\s*(\d+)(?![\w.])")
 _DATE = re.compile(r"(?<![\d.])\d{2,4}[-/]\d{1,2}[-/]\d{1,4}(?:[T_]|(?!\d))|\b\d{2}-\d{2}(?= \d{2}:)")
 _CLOCK = re.compile(r"(?<!\d)\d{1,3}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?![\d:])")
+_DEVICE = re.compile(r"device='?\w+:\d+'?")  # of a tensor that was printed
 _SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _SHORT = frozenset({"K", "k", "M"})
 _COUNTED = frozenset({"", "it", "iter", "batch", "step", "epoch"})  # units of what is counted
@@ -70,6 +71,8 @@ def value_of(text: str, unit: str = "") -> float | None:
 def tokens(line: str) -> Iterator[Token]:
     """The values of a line (dates and clock times left out), in order."""
     line = _CLOCK.sub(_blank, _DATE.sub(_blank, line))
+    if "device=" in line:
+        line = _DEVICE.sub(_blank, line)
     end = 0
     position = 0
     groups = Groups(line)
