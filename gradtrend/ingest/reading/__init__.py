@@ -48,7 +48,8 @@ class Reading:
     `series` has a table of `POINTS_SCHEMA`, not empty, for each metric, in the order in which they first came; metrics
     that were logged together may share columns. `digits` is how many significant digits the source keeps (17 for
     float64, 7 for float32, less for console text): it decides which of two sources is better and how closely they must
-    agree. `numbered` says that the steps are row numbers, for want of any in the log, `signs` what its lines mention.
+    agree. `numbered` says that the steps are row numbers, for want of any in the log, `signs` what its lines mention,
+    `goes_on` that training went on after its end, in another part of the log: its last words are none of the run's.
     `started` (seconds since the epoch, if known) orders the parts of a resumed run. `run` is the run of a store that it
     was read from. `with_skipped` adds what could not be used.
     """
@@ -63,6 +64,7 @@ class Reading:
     notes: tuple[Note, ...] = ()
     settings: Settings = field(default_factory=Settings)
     numbered: bool = False
+    goes_on: bool = False
     run: StoredRun | None = None
     signs: frozenset[str] = frozenset()
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from gradtrend.ingest.runs.evidence.grouping import Group
 from gradtrend.ingest.runs.evidence.traces import Trace
@@ -27,6 +28,22 @@ class Place:
     def at(cls, files: RunFiles, path: Path) -> Place:
         """The place of a folder or file below the one in which logs were looked for."""
         return cls(_name(files, path), path if path.is_dir() else path.parent)
+
+
+class Owned(NamedTuple):
+    """Whether what lies in a run's folder is its own, and whether what lies below is."""
+
+    folder: bool = True
+    below: bool = True
+
+    @classmethod
+    def of(cls, files: RunFiles, folder: Path, others: Sequence[Path]) -> Owned:
+        """What is a run's whose folder this is, `others` being those of the other runs. Around a log that was given by
+        itself others may lie.
+        """
+        alone = folder not in others
+        inner = alone and Path(files.name).is_dir() and not any(folder in other.parents for other in others)
+        return cls(alone, inner)
 
 
 def places_of(files: RunFiles, groups: Sequence[Group], single_folder: frozenset[str]) -> list[Place]:

@@ -51,7 +51,8 @@ class Part:
 class RunParts:
     """One run: its name as reported, its folder, its logs and what of them is joined, copies and ranks left out.
 
-    `has_debug` and `has_settings` say that captures and settings in the folder are its own.
+    `has_debug` and `has_settings` say that captures and settings in the folder are its own, `has_sub_folders` that all
+    that lies below is.
     """
 
     name: str
@@ -62,3 +63,4 @@ class RunParts:
     notes: tuple[Note, ...] = ()
     has_debug: bool = True
     has_settings: bool = True
+    has_sub_folders: bool = True

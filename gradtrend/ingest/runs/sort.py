@@ -11,14 +11,14 @@ import polars as pl
 from gradtrend.errors import InputError
 from gradtrend.ingest.captures import debug_evidence
 from gradtrend.ingest.reading import Reading
-from gradtrend.ingest.runs.evidence.continued import in_order
+from gradtrend.ingest.runs.evidence.continued import in_order, with_last_words
 from gradtrend.ingest.runs.evidence.group import grouped
 from gradtrend.ingest.runs.evidence.grouping import Group, Grouping
 from gradtrend.ingest.runs.evidence.likeness import Like, compare, near
 from gradtrend.ingest.runs.evidence.traces import Trace, trace_of
 from gradtrend.ingest.runs.finding.places import age, names
 from gradtrend.ingest.runs.finding.run_files import RunFiles
-from gradtrend.ingest.runs.naming import Place, places_of
+from gradtrend.ingest.runs.naming import Owned, Place, places_of
 from gradtrend.ingest.runs.parts import Choice, Part, RunParts, Unread
 from gradtrend.ingest.runs.stored_groups import of_one_run_of_each_store
 from gradtrend.model.runlog import Note
@@ -46,6 +46,8 @@ def runs_of(files: RunFiles, parts: Sequence[Part], errors: Sequence[Unread], ch
     _attach_debug(runs, files)
     left = _attach_errors(runs, [*errors, *_unread(files)])
     _tell(runs, files, unused, grouping)
+    for run in runs:
+        run.owns = Owned.of(files, run.place.folder, [other.place.folder for other in runs if other is not run])
     found = [run.parts() for run in runs]
     found += _alone(files, left)
     return tuple(found) or (RunParts(files.name, files.folder, errors=tuple(errors)),)
@@ -61,6 +63,7 @@ class _Run:
         self.errors: list[Unread] = []
         self.notes: list[Note] = []
         self.has_debug = False
+        self.owns = Owned()
 
     @property
     def folders(self) -> set[Path]:
@@ -68,7 +71,7 @@ class _Run:
 
     def parts(self) -> RunParts:
         beside = {trace.path.name for trace in self.group}
-        ordered = in_order(self.group, lambda trace: age(trace.path, beside))
+        ordered = with_last_words(in_order(self.group, lambda trace: age(trace.path, beside)))
         readings = tuple(trace.reading for trace in (*ordered, *self.beside))
         joined = (*_numbered_on(_without_shadows(ordered)), *(trace.reading for trace in self.beside))
         return RunParts(
@@ -79,6 +82,8 @@ class _Run:
             tuple(self.errors),
             tuple(self.notes),
             self.has_debug,
+            self.owns.folder,
+            self.owns.below,
         )
 
 
@@ -254,8 +259,9 @@ def _tell(runs: Sequence[_Run], files: RunFiles, unused: Iterable[Trace], groupi
             )
             runs[index].notes.append(note)
     for trace, doubt in grouping.doubts:
-        run = next(run for run in runs if any(trace is one for one in run.group))
-        run.notes.append(Note("two-readings", f"{_below(files, trace.path)} {doubt}"))
+        run = next((run for run in runs if any(trace is one for one in run.group)), None)
+        if run is not None:  # of a store that gave several runs to one, the others are left out
+            run.notes.append(Note("two-readings", f"{_below(files, trace.path)} {doubt}"))
 
 
 def _nearest(runs: Sequence[_Run], path: Path) -> int:

@@ -30,10 +30,12 @@ _TRAIN_LOG = "train.log"
 _ARGS = re.compile(r"(Resolved Args:|Resolved configuration:|\bArgs:)\s*(?=\{)")
 
 
-def settings_of(folder: Path) -> Settings:
-    """The settings that the files in a run folder give; what is missing or broken is simply not known."""
+def settings_of(folder: Path, below: bool = True) -> Settings:
+    """The settings that the files in a run folder give, and where `below` those in its sub-folders; what is missing or
+    broken is simply not known.
+    """
     sources = [settings_from(arguments) for arguments in _train_log_arguments(folder / _TRAIN_LOG)]
-    for path in (*_config_files(folder), *_hparams_files(folder)):
+    for path in (*_config_files(folder), *_hparams_files(folder, below)):
         try:
             found = settings_from(_read(path))
         except RecursionError:  # YAML may hold itself
@@ -72,25 +74,25 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     return content if isinstance(content, Mapping) else {}
 
 
-def _hparams_files(folder: Path) -> list[Path]:
+def _hparams_files(folder: Path, below: bool) -> list[Path]:
     """The hparams files in a run folder and its loggers' sub-folders, `version_1` before `version_0`."""
     found: list[Path] = []
     level = [str(folder)]
     looked_at = 0
-    for _ in range(_MAX_DEPTH + 1):
-        below: list[str] = []
+    for _ in range(_MAX_DEPTH + 1 if below else 1):
+        inner: list[str] = []
         for place in level:
             looked_at += 1
             try:
                 with os.scandir(place) as entries:
                     for entry in entries:
                         if entry.is_dir():
-                            below.append(entry.path)
+                            inner.append(entry.path)
                         elif entry.name in _HPARAMS_FILES and entry.is_file():
                             found.append(Path(entry.path))
             except OSError:
                 continue
-        level = sorted(below, reverse=True)[: _MAX_FOLDERS - looked_at]
+        level = sorted(inner, reverse=True)[: _MAX_FOLDERS - looked_at]
     return sorted(found, key=lambda path: _HPARAMS_FILES.index(path.name))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradtrend.ingest.files.streams import decoded_head, is_compressed
-from gradtrend.ingest.reading import Reading
+from gradtrend.ingest.reading import HEAD_BYTES, Reading
 from gradtrend.ingest.settings.frameworks import framework_of_lines
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, Settings
@@ -17,8 +17,10 @@ from gradtrend.model.runlog import Note, Settings
 PART_BYTES = 8 * 1024
 # Not "fp16=False" and the like.
 _ON = r"(?!['\"]?\s*[=:]\s*['\"]?(?:false|none|null|no|off|0)\b)"
-# A trainer that stops says so at the very end; the same words earlier are of a batch that was left out.
+# A trainer that stops says so at the very end; the same words earlier, or with these, are of a batch that was left out.
 _STOPS, _LAST_WORDS = "stops-on-nonfinite", 2048
+_LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d")  # training went on after what stands before it
+_LEFT_OUT = re.compile(rb"\bskip|\bignor|\bretr(?:y|ies)|(?<!cannot )\bcontinu(?:e|ing)\b")
 # In lines in lower case: any of these words, each a sign by itself, or only where the pattern below finds it.
 _WORDS: Mapping[str, tuple[bytes, ...]] = {
     "float16": (
@@ -71,25 +73,37 @@ def with_lines(reading: Reading, text: bytes | None = None) -> Reading:
     if reading.format != "console":
         return reading
     unread = not reading.series
-    said = said_by(reading.path, unread) if text is None else said_in(text, unread)
+    said = said_by(reading.path, unread) if text is None else said_in(text, unread, to_end=len(text) < HEAD_BYTES)
+    stops = frozenset({_STOPS} if reading.goes_on else ())
     return replace(
         reading,
         settings=merge_settings(reading.settings, Settings(framework=said.framework)),
-        signs=reading.signs | said.signs,
+        signs=reading.signs | (said.signs - stops),
         notes=(*reading.notes, *said.notes),
     )
 
 
-def said_in(text: bytes, unread: bool = False) -> Said:
-    """What a piece of a text log says; `unread` where no row of it could be read."""
+def said_in(text: bytes, unread: bool = False, to_end: bool = True) -> Said:
+    """What a piece of a text log says; `unread` where no row of it could be read, `to_end` where the log ends with it.
+    """
     lower = text.lower()
     signs = {name for name, words in _WORDS.items() if any(word in lower for word in words)}
     signs = {name for name in signs if name not in _ONLY or re.search(_ONLY[name].encode(), lower)}
-    if not any(word in lower[-_LAST_WORDS:] for word in _WORDS[_STOPS]):
+    if not to_end or not _says_stop(lower[-_LAST_WORDS:]):
         signs.discard(_STOPS)
     if unread and re.search(_ROWS_OF_NAN.encode(), lower):
         signs.add("rows-of-nan")
     return Said(framework_of_lines(lower), frozenset(signs), _average_note(text))
+
+
+def _says_stop(last: bytes) -> bool:
+    """Whether a line behind the last row says that the trainer stops, and not that it leaves a batch out."""
+    for line in reversed(last.splitlines()):
+        if any(word in line for word in _WORDS[_STOPS]) and not _LEFT_OUT.search(line):
+            return True
+        if _LOGGED.search(line):
+            return False
+    return False
 
 
 def said_by(path: Path, unread: bool = False) -> Said:
@@ -100,7 +114,7 @@ def said_by(path: Path, unread: bool = False) -> Said:
         with path.open("rb") as file:
             text = file.read(PART_BYTES)
             if is_compressed(text[:8]):
-                return said_in(decoded_head(text), unread)
+                return said_in(decoded_head(text), unread, to_end=len(text) < PART_BYTES)
             file.seek(max(len(text), path.stat().st_size - PART_BYTES))
             return said_in(text + file.read(PART_BYTES), unread)
     except OSError:

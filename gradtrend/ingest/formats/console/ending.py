@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from gradtrend.ingest.files.streams import is_compressed
 from gradtrend.model.runlog import Note
 
-_END_BYTES = 16 * 1024  # a traceback with its message is a few kilobytes
 _BAD = rb"(?:nan|inf(?:inite)?|not finite|non-?finite)"
 # What trainers say of the loss when they stop on it.
 _OF_LOSS = (
@@ -48,32 +45,27 @@ _ERROR = re.compile(rb"^[^\S\r\n]*(?:\[[^\]\r\n]*\]:?\s*)?([\w.]*(?:Error|Except
 _LONGEST = 200  # characters of a message that are repeated
 
 
-def ending(path: Path) -> tuple[Note, ...]:
-    """What the last lines of a plain text log say of its end; nothing of a compressed one."""
-    with path.open("rb") as file:
-        if is_compressed(file.read(8)):
-            return ()
-        file.seek(max(0, path.stat().st_size - _END_BYTES))
-        end = file.read(_END_BYTES)
+def ending(name: str, end: bytes) -> tuple[Note, ...]:
+    """What the last lines of the log of that name, `end`, say of its end."""
     said = [match for match in _STOPPED.finditer(end) if not _GOES_ON.search(match.group())]
     stopped = next((m for m in reversed(said) if not _LOGGED.search(end, m.end())), None)
     if stopped is not None:
-        return (_stop(path, stopped, end),)
+        return (_stop(name, stopped, end),)
     if _TRACEBACK.search(end) is None:
         return ()
     errors = _ERROR.findall(end)
     message = _shown(errors[-1]) if errors else "a traceback"
-    return (Note("crashed", f"{path.name} ends with: {message}"),)
+    return (Note("crashed", f"{name} ends with: {message}"),)
 
 
-def _stop(path: Path, stopped: re.Match[bytes], end: bytes) -> Note:
+def _stop(name: str, stopped: re.Match[bytes], end: bytes) -> Note:
     """The note of a stop: what was said, the step that it names, and which terms of the loss are not finite."""
     terms = _TERM.findall(end, stopped.end())
     bad = [name.decode() for name, value in terms if value.lstrip(b"-").lower() in (b"nan", b"inf")]
     of_terms = f" ({', '.join(bad)} of {len(terms)} terms not finite)" if bad and len(bad) < len(terms) else ""
     return Note(
         "stopped-on-nan",
-        f"{path.name} ends with: {_shown(stopped.group())}{of_terms}",
+        f"{name} ends with: {_shown(stopped.group())}{of_terms}",
         first_step=_step_named(stopped.group(), stopped.start("said") - stopped.start()),
         details="loss" if stopped["loss"] else "",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
@@ -60,8 +59,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     Raises InputError where the file cannot be opened or decompressed.
     """
     with open_log(path) as stream:
-        reading = _read(stream, path, options.names)
-    return (replace(reading, notes=(*reading.notes, *ending(path))),)
+        return (_read(stream, path, options.names),)
 
 
 def read_stream(stream: BinaryIO) -> Sequence[Reading]:
@@ -117,4 +115,5 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
     notes = (*notes, *warnings.notes(series), *(missing_steps(series) if rows.stride == 1 else ()))
     if not any(says(name) is Role.GRAD_NORM for name in series):
         notes = (*notes, *what_was_found(path, scanner.head, scanner.head_is_all))
+    notes = (*notes, *ending(path.name, scanner.end))
     return Reading("console", path, series, digits=rows.kept_digits(), notes=notes).with_skipped(skipped)

@@ -18,6 +18,7 @@ _HEAD = 256 * 1024  # bytes of the log's beginning that are looked at for what i
 _NEVER = 1 << 62
 _LOOK_BACK = 4096  # bytes; a block of `name | value` rows with its step at the head is shorter
 _BETWEEN = 2048  # bytes; of what lies between two lines of interest
+_END = 16 * 1024  # bytes of the log's end: a traceback with its message is a few kilobytes
 
 
 class LineScanner:
@@ -34,6 +35,7 @@ class LineScanner:
         self._skipped = skipped
         self.head = b""
         self.head_is_all = True
+        self.end = b""
         self._always = (*_WORDS, *(name.lower().encode() for name in names if name))
         self._words: tuple[bytes, ...] = self._always
         self._flat = b""
@@ -46,6 +48,7 @@ class LineScanner:
                 self._words = (*self._always, *(word for word in _RARE_WORDS if word in first))
             self.head_is_all = len(self.head) + len(chunk) <= _HEAD
             self.head += chunk[: _HEAD - len(self.head)]
+            self.end = chunk[-_END:] if len(chunk) >= _END else (self.end + chunk)[-_END:]
             yield from self._chunk(number, chunk)
 
     def lines_before(self) -> list[bytes]:

@@ -63,24 +63,20 @@ def says_resumed(path: Path, first: int, last: int) -> bool:
 
 def prints_total(path: Path, row: int) -> bool:
     """Whether a line has a counter with its total (`12/500`)."""
-    try:
-        return path.is_file() and any(n == row and _COUNT.search(text) for n, text in _lines(path, row + 1))
-    except (OSError, InputError):
-        return False
+    return any(n == row and _COUNT.search(text) is not None for n, text in _lines(path, row + 1))
 
 
 def borders(path: Path, rows: Sequence[int], between: Sequence[tuple[int, int]] | None = None) -> list[Border]:
     """The rows ahead of which a trainer may have started again; `rows` are the lines that logged something, in order.
 
     With `between`, pairs of neighbouring rows, what stands between these alone is looked at, and the first row.
-    Nothing is said of what cannot be read again, a pipe, or is very long.
+    Nothing is said of what is very long.
     """
     try:
-        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
-            return []
-        return list(_borders(path, rows, between))
-    except (OSError, InputError):
-        return []
+        too_long = path.is_file() and path.stat().st_size > _MOST_BYTES
+    except OSError:
+        too_long = True
+    return [] if too_long else list(_borders(path, rows, between))
 
 
 class _Counter:
@@ -132,10 +128,15 @@ def _says_resumed(text: bytes) -> bool:
 
 
 def _lines(path: Path, until: int) -> Iterator[tuple[int, bytes]]:
-    """The lines ahead of the line `until`, each with its number."""
-    with open_log(path) as stream:
-        for first, chunk in whole_lines(stream, []):
-            for number, line in enumerate(chunk.split(b"\n"), start=first):
-                if number >= until:
-                    return
-                yield number, line[:_LONGEST_LINE]
+    """The lines ahead of the line `until`, each with its number; none of what cannot be read again, as a pipe."""
+    try:
+        if not path.is_file():
+            return
+        with open_log(path) as stream:
+            for first, chunk in whole_lines(stream, []):
+                for number, line in enumerate(chunk.split(b"\n"), start=first):
+                    if number >= until:
+                        return
+                    yield number, line[:_LONGEST_LINE]
+    except (OSError, InputError):
+        return

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from gradtrend.ingest.reading import Reading
 from gradtrend.ingest.runs.evidence.grouping import Group, Grouping, pairs
 from gradtrend.ingest.runs.evidence.likeness import Like, compare
 from gradtrend.ingest.runs.evidence.traces import Trace
@@ -12,6 +14,7 @@ from gradtrend.ingest.runs.finding.places import likeness, natural
 
 _GAP = 2  # intervals that may be missing where another folder goes on
 _NEVER = float("inf")
+_LAST_WORDS = ("stopped-on-nan", "crashed")  # kinds of notes
 
 
 class _Span(NamedTuple):
@@ -102,3 +105,24 @@ def in_order(group: Iterable[Trace], age: Callable[[Trace], int]) -> list[Trace]
         return began, -age(trace), first, natural(str(trace.path)), trace.part
 
     return sorted(traces, key=place)
+
+
+def with_last_words(ordered: Sequence[Trace]) -> list[Trace]:
+    """The parts of a run in the order in which they were written: those after which training went on, in a part of the
+    same format behind them, without what their last lines say of an end.
+    """
+    return [
+        replace(trace, reading=_going_on(trace.reading)) if any(_goes_on(trace, later) for later in ordered[at:]) else trace
+        for at, trace in enumerate(ordered, start=1)
+    ]
+
+
+def _goes_on(trace: Trace, later: Trace) -> bool:
+    if trace.main is None or later.main is None or trace.format != later.format:
+        return False
+    return later.first > trace.first and later.last > trace.last
+
+
+def _going_on(reading: Reading) -> Reading:
+    notes = tuple(note for note in reading.notes if note.kind not in _LAST_WORDS)
+    return replace(reading, notes=notes, goes_on=True)

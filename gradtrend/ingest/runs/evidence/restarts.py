@@ -212,7 +212,7 @@ def _apart(reading: Reading, starts: Sequence[tuple[str, float]]) -> list[Readin
         inside = pl.col(column).is_between(first, end, closed="left")
         cut = {metric: points.filter(inside) for metric, points in reading.series.items()}
         series = {metric: points for metric, points in cut.items() if points.height}
-        parts.append(replace(reading, series=series, notes=(), skipped=(), skipped_count=0))
-    parts[-1] = replace(parts[-1], notes=reading.notes)
+        parts.append(replace(reading, series=series, notes=(), skipped=(), skipped_count=0, goes_on=True))
+    parts[-1] = replace(parts[-1], notes=reading.notes, goes_on=reading.goes_on)
     parts[0] = replace(parts[0], skipped=reading.skipped, skipped_count=reading.skipped_count)
     return parts

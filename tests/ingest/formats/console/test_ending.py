@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
 
 import pytest
 
-from gradtrend.ingest.formats.console.ending import ending
+from gradtrend.ingest.formats.console.reader import read, read_stream
+from gradtrend.ingest.reading import ReadOptions
 from gradtrend.model.runlog import Note
 
+_ENDS = ("stopped-on-nan", "crashed")
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    main()\n'
 
 
@@ -50,7 +53,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 9, in <
 def test_the_last_words(tmp_path: Path, end: str, kind: str | None, said: str) -> None:
     log = tmp_path / "train.log"
     log.write_text("step 1 loss 2.0 grad_norm 1.0\n" * 2000 + end)
-    notes = ending(log)
+    notes = ends_of(log)
     assert [note.kind for note in notes] == ([] if kind is None else [kind])
     assert all(said in note.message for note in notes)
 
@@ -58,19 +61,27 @@ def test_the_last_words(tmp_path: Path, end: str, kind: str | None, said: str) -
 def test_what_was_said_long_before_the_end_does_not_count(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_text("Loss is nan, retrying\n" + "step 1 loss 2.0 grad_norm 1.0\n" * 2000)
-    assert ending(log) == ()
+    assert ends_of(log) == []
 
 
-def test_a_compressed_log_is_left_alone(tmp_path: Path) -> None:
-    log = tmp_path / "train.log.gz"
-    log.write_bytes(gzip.compress(b"Loss is nan, stopping training\n"))
-    assert ending(log) == ()
+def test_a_compressed_log_and_a_pipe_end_as_any_other(tmp_path: Path) -> None:
+    text = b"step 1 loss 2.0 grad_norm 1.0\n" * 200_000 + b"Loss is nan, stopping training\n"
+    (tmp_path / "train.log.gz").write_bytes(gzip.compress(text))
+    (piped,) = read_stream(io.BytesIO(text))
+    assert [note.kind for note in ends_of(tmp_path / "train.log.gz")] == ["stopped-on-nan"]
+    assert [note.kind for note in piped.notes if note.kind in _ENDS] == ["stopped-on-nan"]
+
+
+def ends_of(log: Path) -> list[Note]:
+    """The notes on the end of a log."""
+    (reading,) = read(log, ReadOptions())
+    return [note for note in reading.notes if note.kind in _ENDS]
 
 
 def stop_of(tmp_path: Path, end: str) -> Note:
     log = tmp_path / "train.log"
     log.write_text("step 1 loss 2.0 grad_norm 1.0\n" + end)
-    (note,) = ending(log)
+    (note,) = ends_of(log)
     return note
 
 
