@@ -17,6 +17,8 @@ from gradtrend.model.runlog import Note, Settings
 PART_BYTES = 8 * 1024
 # Not "fp16=False" and the like.
 _ON = r"(?!['\"]?\s*[=:]\s*['\"]?(?:false|none|null|no|off|0)\b)"
+# Megatron prints `loss scale: 1.0` where there is no scaler.
+_NOT_1 = r"(?!\w{1,3}['\"]?\W{1,4}1(?:\.0*)?(?![\d.e]))"
 # A trainer that stops says so at the very end; the same words earlier, or with these, are of a batch that was left out.
 _STOPS, _LAST_WORDS = "stops-on-nonfinite", 2048
 _LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d")  # training went on after what stands before it
@@ -44,8 +46,8 @@ _WORDS: Mapping[str, tuple[bytes, ...]] = {
     ),
 }  # fmt: skip
 _ONLY: Mapping[str, str] = {
-    "float16": rf"\bfp16\b{_ON}|\bapex\b|(?<![\w-])amp{_ON}[:=_ ]|gradscaler|loss scal|grad(?:ient)? overflow"
-    rf"|\bfloat16\b{_ON}|mixed[- _]precision{_ON}|optimization level o[12]",
+    "float16": rf"\bfp16\b{_ON}|\bapex\b|(?<![\w-])amp(?:_(?!\w*loss)|{_ON}[:= ])|gradscaler|loss scal{_NOT_1}"
+    rf"|grad(?:ient)? overflow|\bfloat16\b{_ON}|mixed[- _]precision{_ON}|optimization level o[12]",
     "scale-at-minimum": r"scale (?:reached|is too small|already at|is small)|scale to:? (?:\d\.\d+e-|0\.0)",
     "attention-warning": r"sdpa[^\n]{0,80}(?:stride|warn|backward)",
     "ctc": r"(?<![a-z])ctc(?![a-z])|attctc|ctcloss|warpctc",
