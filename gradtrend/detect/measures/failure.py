@@ -18,6 +18,7 @@ from gradtrend.detect.measures.measure import Measure
 
 _REWARD = r"(?i)(?<![a-z])rewards?(?![a-z])"
 _SCALE_POINTS = 20  # fewer may be the halvings of the first steps alone, of a log that begins with them
+_MOST_RESUMES = 100  # steps that go back more often are no resumed runs
 _NEAR = 5  # values that show the level before a failure
 
 
@@ -167,7 +168,8 @@ def _loss_jump_at_resume(curve: Curve) -> float | None:
     loss = curve.run.loss
     table = curve.run.log.table
     rows = table.filter(pl.col("series") == loss.metric) if loss is not None else table.head(0)
-    jumps = [_jump(rows, segment) for segment in range(1, int(rows["segment"].max() or 0) + 1)]  # type: ignore[arg-type]
+    last = min(int(rows["segment"].max() or 0), _MOST_RESUMES)  # type: ignore[arg-type]
+    jumps = [_jump(rows, segment) for segment in range(1, last + 1)]
     return max((jump for jump in jumps if jump is not None), default=None)
 
 

@@ -112,7 +112,9 @@ def with_last_words(ordered: Sequence[Trace]) -> list[Trace]:
     same format behind them, without what their last lines say of an end.
     """
     return [
-        replace(trace, reading=_going_on(trace.reading)) if any(_goes_on(trace, later) for later in ordered[at:]) else trace
+        replace(trace, reading=_going_on(trace.reading))
+        if any(_goes_on(trace, later) for later in ordered[at:])
+        else trace
         for at, trace in enumerate(ordered, start=1)
     ]
 

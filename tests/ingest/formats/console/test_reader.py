@@ -176,3 +176,21 @@ def test_a_compressed_log_is_known_by_its_content() -> None:
     data = gzip.compress(b"step 1 loss 2.0\nstep 2 loss 1.0\n")
     assert console.claims(Path("anything.gz"), data)
     assert not console.claims(Path("anything.gz"), gzip.compress(b"hello\n"))
+
+
+@pytest.mark.parametrize("head", ["1764480000{:03}", "17644800{:02}", "99999999999999{:02}:", "rank: 30000000000{:02}"])
+def test_a_time_or_an_id_ahead_of_a_line_is_no_rank(tmp_path: Path, head: str) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"{head.format(i)} step={i} loss={2 - i / 50} grad_norm=1.0\n" for i in range(40)))
+    (reading,) = console.read(log, ReadOptions())
+    assert reading.series["grad_norm"]["step"].to_list() == list(range(40))
+
+
+@pytest.mark.parametrize("filling", [" ", "the model loss is ", ".", "-", "'", "\t", "a.", "default"])
+def test_a_long_line_is_read_at_once(tmp_path: Path, filling: str) -> None:
+    # By the cube of its length, as once, such a line takes minutes.
+    log = tmp_path / "train.log"
+    rows = "".join(f"step={i} loss={2 - i / 50} grad_norm=1.0\n" for i in range(40))
+    log.write_text(f"{rows}loss: 1{filling * (8000 // len(filling))} loss: 2\n")
+    (reading,) = console.read(log, ReadOptions())
+    assert reading.series["grad_norm"].height == 40

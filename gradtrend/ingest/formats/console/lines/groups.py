@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 _OPENING = re.compile(
-    r"(?P<dict>[\w./ -]+?)['\"]?\s*[:=]\s*(?:\w+\()?(?P<brace>\{)"
-    r"|(?P<call>[A-Za-z_][\w./-]*)(?P<bracket>[(\[])(?=\s*['\"]?[A-Za-z][\w. -]*['\"]?\s*[=:])"
+    r"(?P<dict>(?<![\w./-])[\w./-]+(?: {1,3}[\w./-]+){0,5})['\"]? {0,3}[:=]\s*(?:\w+\()?(?P<brace>\{)"
+    r"|(?P<call>[A-Za-z_][\w./-]{0,99})(?P<bracket>[(\[])(?=\s*['\"]?[A-Za-z][\w. -]{0,99}['\"]?\s*[=:])"
     r"|(?P<nameless>\{)|(?P<close>[})\]])"
 )
 _CLOSES = {"{": "}", "(": ")", "[": "]"}

@@ -18,9 +18,10 @@ _UNIT_AFTER = re.compile(
 _CALL = re.compile(
     r"(?:\b(?:np|numpy|torch|jnp|jax)\.)?\b(?:float\d*|b?float16|int\d*|tensor|array|decimal)\([\[(]*$", re.IGNORECASE
 )
-_SEPARATOR = re.compile(r"['\"`*]*\s*(?:=>|->|→|:=|==|:|=|\|)\s*$")
+_SEPARATOR = re.compile(r"(?:=>|->|→|:=|==|:|=|\|)$")
+_QUOTES = "'\"`* \t"  # around a name, ahead of what ties it to its value
 _DELIMITER = re.compile(r"[,;|│┃{}\[\]<>\"'`\t!?]|\s{2,}|\s[-–•·]+\s|:\s|=\s|\)(?=\s)|\.\s")
-_EDGE = re.compile(r"^[^\w|]+|[^\w|\])]+$")
+_EDGE = re.compile(r"^[^\w|]+|(?<=[\w|\])])[^\w|\])]+$")
 _GROUP = re.compile(r"\s*\(([^()]*)\)$")
 _LEVEL = re.compile(r"^(?:\S*(?:INFO|WARN(?:ING)?|DEBUG|ERROR|NOTICE)(?:\]?:?\s+|:[\w.-]+:)|train_inner\s+)")
 # A norm in bars: `|Param|: 879.7, |GParam|: 22.0`.
@@ -57,7 +58,7 @@ def name_before(label: str) -> tuple[str, bool]:
     text = _CALL.sub("", text.rstrip()).rstrip(" \t\"'([{<*`")
     separator = _SEPARATOR.search(text)
     if separator is not None:
-        return _tied(text[: separator.start()]), True
+        return _tied(text[: separator.start()].rstrip(_QUOTES)), True
     return _loose(text), False
 
 

@@ -103,12 +103,17 @@ class LineReader:
             return None
         place = plan.place
         if place.rank is not None:
-            rank = _count(text, place.rank)
+            rank = _rank(_count(text, place.rank))
         epoch, total = _count(text, place.epoch), _count(text, place.total)
         if place.short and place.counter is not None:
             counter, rounding = _short_count(text[slice(*place.counter)], place.short)
             return ConsoleLine(text, plan, epoch, counter, total, rank, rounding)
         return ConsoleLine(text, plan, epoch, _count(text, place.counter), total, rank)
+
+
+def _rank(count: int) -> int:
+    """The rank of that number; UNKNOWN where no job has so many: it is a time, or an id."""
+    return count if count < 10**_RANK_DIGITS else UNKNOWN
 
 
 def _short_count(printed: str, unit: str) -> tuple[int, int]:

@@ -74,7 +74,7 @@ def place_of(text: str, found: Sequence[Token], metrics_at: int) -> Place:
     places = _places(text, found, metrics_at)
     own = _own_counter(found)
     if own is not None:
-        if rank is None and places and places[0].total is None:
+        if rank is None and places and places[0].total is None and text[places[0].end :].lstrip().startswith(":"):
             place = place._replace(rank=_span(places[0]))  # `3: step 10 loss 2.1`, as srun --label prints
         return place._replace(
             counter=_span(own),

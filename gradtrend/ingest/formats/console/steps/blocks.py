@@ -18,6 +18,7 @@ _HEAD = re.compile(
 _GLOBAL = re.compile(r"\bglobal[_ ]step\W{1,3}(\d[\d,]*)", re.IGNORECASE)
 # OLMo: `... INFO [step=100/1000,epoch=0]`, Composer: `[batch=100/1000]:`
 _TAIL = re.compile(r"\[(?:global_)?(?:step|batch)[=: ]\s*(\d+)(?:/\d+)?(?:,[^\]]*)?\]:?\s*$", re.IGNORECASE)
+_MOST_MISSES = 500  # rows without a head above them, and none with one: the log has no records
 
 
 class BlockSteps:
@@ -26,6 +27,7 @@ class BlockSteps:
     def __init__(self) -> None:
         self._last: dict[str, tuple[int, str]] = {}
         self._refused: set[str] = set()
+        self._misses = 0
         self._owner: ConsoleLine | None = None  # the last line with a counter of its own
         self._owned: set[str] = set()  # what such lines log
 
@@ -56,8 +58,10 @@ class BlockSteps:
         """
         first = logged.plan.fields[0]
         name, printed = first.name, logged.text[first.start : first.end]
-        step = UNKNOWN if name in self._refused else _head(scanner)
+        given_up = name in self._refused or (self._misses >= _MOST_MISSES and not self._last)
+        step = UNKNOWN if given_up else _head(scanner)
         if step == UNKNOWN:
+            self._misses += 1
             return logged
         last, value = self._last.get(name, (UNKNOWN, ""))
         if last == step and value != printed:  # equal values are a line that two loggers print
