@@ -63,14 +63,14 @@ def load_run(run: RunParts, choice: Choice) -> RunLog:
 
 
 def _settings(run: RunParts, readings: Sequence[Reading]) -> Settings:
-    """The settings that the folder's files, the logs themselves and the names of their metrics give. Of the framework
+    """The settings that the folder's files, the logs themselves and the names of their metrics give: of the framework
     the logs know best.
     """
     logged = [reading.settings for reading in readings]
-    beside = settings_of(run.folder, run.has_sub_folders)
+    beside = settings_of(run.folder, run.has_sub_folders) if run.has_settings else Settings()
     by_names = framework_of_metrics({name for reading in readings for name in reading.series})
     framework = most_particular([*(one.framework for one in logged), by_names, beside.framework])
-    return replace(merge_settings(*((beside,) if run.has_settings else ()), *logged), framework=framework)
+    return replace(merge_settings(beside, *logged), framework=framework)
 
 
 def _as_logged(choice: Choice, names: set[str]) -> Choice:

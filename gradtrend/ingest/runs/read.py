@@ -31,7 +31,8 @@ def read_runs(files: RunFiles, options: ReadOptions, choice: Choice) -> tuple[Ru
         return (_stored(files, [part.reading for part in parts], errors),)
     if files.only is None and _is_plain(files, parts, errors):
         readings = tuple(part.reading for part in parts)
-        return (RunParts(files.name, files.folder, readings, readings, tuple(errors)),)
+        below = not Path(files.name).is_file()  # around a log that was given by itself others may lie
+        return (RunParts(files.name, files.folder, readings, readings, tuple(errors), has_sub_folders=below),)
     from gradtrend.ingest.runs.sort import runs_of  # loaded where there is something to tell apart
 
     runs = runs_of(files, parts, errors, choice)

@@ -86,7 +86,7 @@ def with_lines(reading: Reading, text: bytes | None = None) -> Reading:
 
 
 def said_in(text: bytes, unread: bool = False, to_end: bool = True) -> Said:
-    """What a piece of a text log says; `unread` where no row of it could be read, `to_end` where the log ends with it."""
+    """What a piece of a text log says; `unread` where no row of it could be read, `to_end` where the log ends there."""
     lower = text.lower()
     signs = {name for name, words in _WORDS.items() if any(word in lower for word in words)}
     signs = {name for name in signs if name not in _ONLY or re.search(_ONLY[name].encode(), lower)}
