@@ -56,7 +56,7 @@ def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
 
     Raises InputError where the server does not answer as one, or within limits.
     """
-    with _server(path) as api:
+    with _server(path, lists=True) as api:
         if wanted.ids and all(_FULL_ID.match(run) for run in wanted.ids):
             found = [run for run_id in wanted.ids for run in _run_and_nested(api, run_id)]
             if {run.id for run in found} >= set(wanted.ids):
@@ -92,12 +92,12 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 
 
 @contextmanager
-def _server(path: Path) -> Iterator[Api]:
+def _server(path: Path, lists: bool = False) -> Iterator[Api]:
     """The API at an address. Raises InputError for all that goes wrong with it."""
     address = _ADDRESS.sub(r"\1://\2", path.as_posix())
     shown = re.sub(r"//[^/@]*@", "//", address)  # without a password
     try:
-        yield Api(address)
+        yield Api(address, lists)
     except RefusedError as error:
         raise InputError(f"cannot read from {shown}: {error}", error.hint) from error
     except _ODD_ANSWER as error:
