@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.formats.mlflow import SERVER
 from gradtrend.ingest.formats.mlflow.exchange import TooMuchError
 from gradtrend.ingest.formats.mlflow.rest import Api, RefusedError, objects
 from gradtrend.ingest.formats.mlflow.runs import add_point, reading_of
@@ -40,15 +41,9 @@ _ODD_ANSWER = (
     AttributeError,
     ArithmeticError,
 )
-_ADDRESS = re.compile(r"^(https?):/+(.+)$")
 _FULL_ID = re.compile(r"^[0-9a-f]{32}$")
 _NO_SUCH_RUN = "RESOURCE_DOES_NOT_EXIST"
 _PARENT = "mlflow.parentRunId"
-
-
-def claims(path: Path, head: bytes) -> bool:
-    """Whether a path is the address of a server; `Path` turns `//` into `/`."""
-    return _ADDRESS.match(path.as_posix()) is not None
 
 
 def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
@@ -94,7 +89,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 @contextmanager
 def _server(path: Path, lists: bool = False) -> Iterator[Api]:
     """The API at an address. Raises InputError for all that goes wrong with it."""
-    address = _ADDRESS.sub(r"\1://\2", path.as_posix())
+    address = SERVER.sub(r"\1://\2", path.as_posix())
     shown = re.sub(r"//[^/@]*@", "//", address)  # without a password
     try:
         yield Api(address, lists)
