@@ -47,6 +47,17 @@ def test_other_packages_are_looked_for_only_when_asked() -> None:
         assert "gradtrend.entry_points" not in loaded(_command("analyze", str(RUN), *words))
 
 
+def test_a_folder_of_json_lines_loads_no_store(tmp_path: Path) -> None:
+    """Each folder is asked whether it is a store: what would talk to a server is not needed for that."""
+    (tmp_path / "plots").mkdir()
+    (tmp_path / "metrics.jsonl").write_text(RUN.read_text())
+    modules = loaded(_command("analyze", str(tmp_path), "--fail-on", "never"))
+    assert "gradtrend.ingest.formats.jsonl.reader" in modules
+    assert not {"ssl", "http.client", "urllib.request", "sqlite3"} & modules
+    wandb, mlflow = "gradtrend.ingest.formats.wandb.", "gradtrend.ingest.formats.mlflow."
+    assert not any(name.startswith((wandb, f"{mlflow}server", f"{mlflow}rest", f"{mlflow}sqlite")) for name in modules)
+
+
 def test_a_short_log_loads_no_other_format_and_no_masked_arrays(tmp_path: Path) -> None:
     log = tmp_path / "metrics.jsonl"
     norms = [1.0, 1.5, 0.9, 1.1, 1.2, 0.8, 1.0, "NaN", "NaN", "NaN"]

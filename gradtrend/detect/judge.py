@@ -47,6 +47,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
         overflow_reports=log.overflow_reports,
         settings=log.settings,
         name=log.name,
+        folder=log.folder,
         next=next_actions(facts),
         so_far=so_far(facts),
     )

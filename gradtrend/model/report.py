@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradtrend.model.advice import Advice, SoFar
@@ -79,7 +80,8 @@ class RunReport:
     """The judgement of one run. `run` is its path as given, of a store's run joined with its id; `name` is what the
     store calls it. `confidence` is None when undetermined.
 
-    `next` is what to do, in order; `so_far` what the few points of an undetermined run look like.
+    `next` is what to do, in order; `so_far` what the few points of an undetermined run look like. `folder` is where
+    its captures lie on this machine.
     """
 
     run: str
@@ -97,6 +99,7 @@ class RunReport:
     so_far: SoFar | None = None
     replays: Mapping[str, Replay] | None = None
     name: str | None = None
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradtrend.model.capture import Capture, OverflowReport
@@ -86,7 +87,8 @@ SIGNS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """One run as read. `run` is its path; `name` is what the store that it is of calls it, if it is of one.
+    """One run as read. `run` is its path; `name` is what the store that it is of calls it, if it is of one; `folder` is
+    where its captures lie, which its path need not be: `train.log#2`, `mlflow.db/3f2a`.
 
     `table` has one row a logged value, in the order logged within each series: `series` (metric name),
     `role` (a `Role` value), `layer` (None for a total), `step` (i64), `value` (f64; NaN and inf kept), `time` (f64
@@ -109,6 +111,7 @@ class RunLog:
     losses: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
+    folder: Path | None = None
 
 
 def rows_that_count(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.detect.rules import load_rules
 from gradtrend.errors import InputError
-from gradtrend.ingest import settings_of
+from gradtrend.ingest import place_of, settings_of
 from gradtrend.ingest.captures import find_captures, read_capture
 from gradtrend.model.advice import Advice
 from gradtrend.model.capture import Capture
@@ -26,7 +25,7 @@ def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None
     Raises `InputError` where there is none, `ConfigError` for rule files that cannot be used.
     """
     rules = load_rules(rules_dir)
-    given = _file_of(path)
+    given = Path(place_of(path))
     if not path or not given.exists():  # of an empty path, Path makes the current folder
         raise InputError(
             f"{path or 'an empty path'}: no such file or folder",
@@ -42,21 +41,12 @@ def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None
     return tuple(result for run in runs for result in _replay_run(run, find_captures(run), options, rules))
 
 
-def _file_of(run: str) -> Path:
-    """The file or folder of a run, which may be one of several there: `out/exp#2`."""
-    path = Path(run)
-    numbered = re.match(r"(.+)#\d+$", run, re.DOTALL)
-    return Path(numbered[1]) if numbered and not path.exists() else path
-
-
 def with_replays(report: RunReport, trust: bool, rules: tuple[Rule, ...]) -> RunReport:
     """The report of an analysed run with the replays of its captures and their findings."""
-    if not report.captures:
+    if not report.captures or report.folder is None:
         return report
-    path = _file_of(report.run)
-    folder = path.parent if path.is_file() else path
     options = ReplayOptions(trust=trust, setting=report.settings.precision)
-    results = _replay_run(folder, report.captures, options, rules)
+    results = _replay_run(report.folder, report.captures, options, rules)
     replays = {capture.path: result for capture, result in zip(report.captures, results, strict=True)}
     findings = [finding for result in results for finding in result.findings]
     ran = {rule.id for rule in rules if rule.note == REPLAY_NOTE}

@@ -14,6 +14,7 @@ import torch
 from click.testing import Result
 
 from gradtrend.report.json.report import schema
+from tests.ingest.runs.finding.test_stores import trackio
 from tests.places import CAPTURES
 from tests.processes import python
 from tests.replay import steps
@@ -142,6 +143,21 @@ def test_analyze_takes_the_replay_in(call: Call, poisoned: Path, trust: bool) ->
     assert "GT601" in run["checks"]["ran"]
     text = call("analyze", poisoned, *words).stdout
     assert "replayed:" in text
+
+
+def test_analyze_replays_what_lies_beside_a_store(call: Call, poisoned: Path) -> None:
+    trackio(poisoned / "trackio" / "project.db", "only")
+    (poisoned / "debug").rename(poisoned / "trackio" / "debug")
+    for path in (poisoned / "trackio", poisoned / "trackio" / "project.db"):
+        (run,) = json.loads(call("analyze", path, "--format", "json", "--replay").stdout)["runs"]
+        (seen,) = run["captures"]
+        assert seen["replay"]["outcome"] == "inspected"
+        assert "folder" not in run
+
+
+def test_a_run_by_its_number_is_replayed_by_its_folder(call: Call, poisoned: Path) -> None:
+    name = f"{poisoned}#1"
+    assert call("replay", name).exit_code == call("replay", poisoned).exit_code
 
 
 def test_analyze_alone_says_that_nothing_was_replayed(call: Call, poisoned: Path) -> None:

@@ -59,6 +59,7 @@ def load_run(run: RunParts, choice: Choice) -> RunLog:
         overflow_reports=reports,
         settings=_settings(run, readings),
         signs=frozenset().union(*(reading.signs for reading in readings)),
+        folder=run.folder,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from gradtrend.ingest.reading.stored_runs import StoredRun
 from gradtrend.ingest.runs.evidence.grouping import Group
 from gradtrend.ingest.runs.evidence.traces import Trace
 from gradtrend.ingest.runs.finding.find import joined
@@ -129,10 +130,13 @@ def _place(
 
 
 def _in_store(files: RunFiles, group: Group) -> Place:
-    """The place of a run of a store: by its id there."""
     path = group[0].path
     store = next((log.path for log in files.logs if path == log.path or path.is_relative_to(log.path)), path)
-    run = group[0].reading.run
+    return place_in_store(files, store, group[0].reading.run)
+
+
+def place_in_store(files: RunFiles, store: Path, run: StoredRun | None) -> Place:
+    """The place of a run of a store: by its id there."""
     return Place(os.path.join(_name(files, store), run.id if run is not None else ""), store.parent)  # noqa: PTH118
 
 

@@ -28,25 +28,21 @@ def read_runs(files: RunFiles, options: ReadOptions, choice: Choice) -> tuple[Ru
         raise files.error
     parts, errors = _read_all(files, options, choice)
     if files.stored:
-        return (_stored(files, [part.reading for part in parts], errors),)
-    if files.only is None and _is_plain(files, parts, errors):
+        readings = tuple(part.reading for part in parts)
+        own = files.alone
+        return (RunParts(files.name, files.folder, readings, readings, tuple(errors), files.notes, own, own),)
+    if files.only is None and files.picked is None and _is_plain(files, parts, errors):
         readings = tuple(part.reading for part in parts)
         below = not Path(files.name).is_file()  # around a log that was given by itself others may lie
         return (RunParts(files.name, files.folder, readings, readings, tuple(errors), has_sub_folders=below),)
     from gradtrend.ingest.runs.sort import runs_of  # loaded where there is something to tell apart
 
     runs = runs_of(files, parts, errors, choice)
+    if files.picked is not None:
+        from gradtrend.ingest.runs.picked import picked_runs
+
+        runs = picked_runs(files, files.picked, runs, [part.reading for part in parts], errors)
     return runs if files.only is None else _only(files.only, runs)
-
-
-def _stored(files: RunFiles, readings: list[Reading], errors: list[Unread]) -> RunParts:
-    """The one run of a store, with what of the logs beside it is its own."""
-    if len(readings) > 1 and not files.alone:
-        from gradtrend.ingest.runs.beside import of_stored_run
-
-        readings = of_stored_run(readings)
-    logs = tuple(readings)
-    return RunParts(files.name, files.folder, logs, logs, tuple(errors), files.notes, files.alone, files.alone)
 
 
 def _only(name: str, runs: Sequence[RunParts]) -> tuple[RunParts, ...]:

@@ -34,7 +34,7 @@ def runs_of(files: RunFiles, parts: Sequence[Part], errors: Sequence[Unread], ch
     others = [trace for trace in traces if not any(trace is one for one in judged)]
     single = frozenset(log.adapter.name for log in files.logs if log.adapter.one_run_a_folder)
     grouping = grouped(judged, single)
-    told, notes = of_one_run_of_each_store(grouping.groups, files.logs)
+    told, notes = of_one_run_of_each_store(grouping.groups, files)
     groups = told or _by_home(others)
     if not grouping.groups:
         others = []
@@ -168,11 +168,17 @@ def _attach(runs: Sequence[_Run], others: Iterable[Trace]) -> list[Trace]:
     unused = []
     for trace in others:
         run = _run_at(runs, trace.path, trace.path.parent)
-        if run is not None and (trace.main is None or trace.path.parent in run.folders):
+        if run is not None and (trace.main is None or trace.path.parent in run.folders) and not _of_other(run, trace):
             run.beside.append(trace)
         elif trace.reading.series:
             unused.append(trace)
     return unused
+
+
+def _of_other(run: _Run, trace: Trace) -> bool:
+    """Whether a run is told by another run of the store that a trace is of."""
+    of_store = [one.reading.run for one in run.group if one.path == trace.path and one.reading.run is not None]
+    return bool(of_store) and trace.reading.run not in of_store
 
 
 def _run_at(runs: Sequence[_Run], path: Path, folder: Path) -> _Run | None:

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from gradtrend.ingest.reading.stored_runs import listed
 from gradtrend.ingest.runs.evidence.grouping import Group
-from gradtrend.ingest.runs.finding.tree import LogFile
+from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.model.runlog import Note
 
 
-def of_one_run_of_each_store(
-    groups: Sequence[Group], logs: Sequence[LogFile]
-) -> tuple[list[Group], Mapping[int, list[Note]]]:
+def of_one_run_of_each_store(groups: Sequence[Group], files: RunFiles) -> tuple[list[Group], Mapping[int, list[Note]]]:
     """The groups without the runs of a store with which no other log agrees, where all other logs are of one fit and
     agree with one of its runs; and the notes that say so, by the id of the group that agrees.
 
-    A store in which no run agrees with the other logs, or beside logs of several fits, is all its runs.
+    A store in which no run agrees with the other logs, or beside logs of several fits, is all its runs; so is one of
+    which runs were asked for.
     """
     kept = list(groups)
+    logs = files.logs if files.picked is None else ()
     notes: dict[int, list[Note]] = {}
     for store in (log.path for log in logs if log.adapter.runs is not None):
         of_store = [group for group in kept if any(_is_of(store, trace.path) for trace in group)]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from gradtrend.ingest.reading import SQLITE_MAGIC, Address, Reader, late
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 
+SERVER = re.compile(r"^(https?):/+(.+)$")  # its address; `Path` turns `//` into `/`
+
 
 def _may_be(path: Path, head: bytes) -> bool:
     is_file_of_it = head.startswith(SQLITE_MAGIC) or "mlflow" in path.name
-    return is_file_of_it or path.as_posix().startswith("http") or path.is_dir()
+    return is_file_of_it or SERVER.match(path.as_posix()) is not None or path.is_dir()
 
 
 def _reader() -> Reader:

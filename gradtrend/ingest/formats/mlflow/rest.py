@@ -21,7 +21,7 @@ MOST_PAGES = 1000
 _PAUSE = 1.0  # seconds, before a busy server, or one that dropped the connection, is asked once more
 _BUSY = (429, 502, 503, 504)
 _MOST_SLOW = 3  # answers of one server that came to no end, before its other runs are given up as well
-_slow: dict[str, int] = {}
+_slow: dict[str, int] = {}  # such answers by server, from one listing of its runs to the next
 _ADDRESS_HINT = "Is this the server's address?"
 _LOGIN_HINT = "Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN."
 
@@ -36,14 +36,19 @@ class RefusedError(Exception):
 
 
 class Api:
-    """The API of one server, for one piece of work of at most `SECONDS_IN_ALL`; several threads may use it."""
+    """The API of one server, for one piece of work of at most `SECONDS_IN_ALL`; several threads may use it.
 
-    def __init__(self, address: str) -> None:
+    A server that was given up is asked again by the work that `lists` its runs: a call begins with that.
+    """
+
+    def __init__(self, address: str, lists: bool = False) -> None:
         given = urlsplit(address)
         self.address = urlunsplit((given.scheme, given.netloc.rpartition("@")[2], given.path.rstrip("/"), "", ""))
         self._headers = {"Accept": "application/json", **_login(given.username, given.password)}
         self._tls = _tls() if given.scheme == "https" else None
         self._until = time.monotonic() + SECONDS_IN_ALL
+        if lists:
+            _slow.pop(self.address, None)
 
     def get(self, what: str, options: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a GET. Raises RefusedError."""

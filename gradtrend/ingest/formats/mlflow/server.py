@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.formats.mlflow import SERVER
 from gradtrend.ingest.formats.mlflow.exchange import TooMuchError
 from gradtrend.ingest.formats.mlflow.rest import Api, RefusedError, objects
 from gradtrend.ingest.formats.mlflow.runs import add_point, reading_of
@@ -40,15 +41,9 @@ _ODD_ANSWER = (
     AttributeError,
     ArithmeticError,
 )
-_ADDRESS = re.compile(r"^(https?):/+(.+)$")
 _FULL_ID = re.compile(r"^[0-9a-f]{32}$")
 _NO_SUCH_RUN = "RESOURCE_DOES_NOT_EXIST"
 _PARENT = "mlflow.parentRunId"
-
-
-def claims(path: Path, head: bytes) -> bool:
-    """Whether a path is the address of a server; `Path` turns `//` into `/`."""
-    return _ADDRESS.match(path.as_posix()) is not None
 
 
 def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
@@ -56,7 +51,7 @@ def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
 
     Raises InputError where the server does not answer as one, or within limits.
     """
-    with _server(path) as api:
+    with _server(path, lists=True) as api:
         if wanted.ids and all(_FULL_ID.match(run) for run in wanted.ids):
             found = [run for run_id in wanted.ids for run in _run_and_nested(api, run_id)]
             if {run.id for run in found} >= set(wanted.ids):
@@ -92,12 +87,12 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
 
 
 @contextmanager
-def _server(path: Path) -> Iterator[Api]:
+def _server(path: Path, lists: bool = False) -> Iterator[Api]:
     """The API at an address. Raises InputError for all that goes wrong with it."""
-    address = _ADDRESS.sub(r"\1://\2", path.as_posix())
+    address = SERVER.sub(r"\1://\2", path.as_posix())
     shown = re.sub(r"//[^/@]*@", "//", address)  # without a password
     try:
-        yield Api(address)
+        yield Api(address, lists)
     except RefusedError as error:
         raise InputError(f"cannot read from {shown}: {error}", error.hint) from error
     except _ODD_ANSWER as error:

@@ -73,8 +73,10 @@ def _store(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _key(connection: sqlite3.Connection) -> str:
-    """The column that tells runs apart: stores of early versions have names only."""
-    return "run_id" if "run_id" in columns_of(connection, "metrics") else "run_name"
+    """What tells runs apart: stores of early versions have names only, and so have their rows when a later version has
+    added the column of ids.
+    """
+    return "coalesce(run_id, run_name)" if "run_id" in columns_of(connection, "metrics") else "run_name"
 
 
 def _row(metrics: str | bytes) -> dict[str, Any] | None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from gradtrend.ingest.reading import Reader, late
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 
-_MAGIC = b":W&B"
+MAGIC = b":W&B"
+RUN_FOLDER = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(.+)")
 
 
 def _may_be(path: Path, head: bytes) -> bool:
-    return head.startswith(_MAGIC) or (not head and path.is_dir())
+    if head:
+        return head.startswith(MAGIC)
+    try:
+        with os.scandir(path) as entries:
+            return any(RUN_FOLDER.fullmatch(entry.name) for entry in entries)
+    except OSError:  # no folder, or one that may not be looked at
+        return False
 
 
 def _reader() -> Reader:

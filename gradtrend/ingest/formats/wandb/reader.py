@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.errors import EmptyLogError, InputError
+from gradtrend.ingest.formats.wandb import MAGIC, RUN_FOLDER
 from gradtrend.ingest.formats.wandb.history import about, history_of
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
-
-MAGIC = b":W&B"
-_RUN_FOLDER = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(.+)")
 
 
 def claims(path: Path, head: bytes) -> bool:
@@ -66,7 +63,7 @@ def _runs_in(folder: Path) -> list[StoredRun]:
 
 def _run_folders(folder: Path) -> Iterator[Path]:
     with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if _RUN_FOLDER.fullmatch(entry.name) and entry.is_dir())
+        names = sorted(entry.name for entry in entries if RUN_FOLDER.fullmatch(entry.name) and entry.is_dir())
     # By time: the names begin with it, behind a word that says whether the run was offline.
     yield from (folder / name for name in sorted(names, key=lambda name: name.removeprefix("offline-")))
 
@@ -76,7 +73,7 @@ def _logs_of(run: Path) -> list[Path]:
 
 
 def _id_of(run: Path) -> str:
-    found = _RUN_FOLDER.fullmatch(run.name)
+    found = RUN_FOLDER.fullmatch(run.name)
     assert found is not None
     return found[1]
 

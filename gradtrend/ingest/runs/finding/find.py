@@ -16,7 +16,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import Address
 from gradtrend.ingest.reading.stored_runs import WantedRuns
-from gradtrend.ingest.runs.finding.places import home_of, is_container, natural
+from gradtrend.ingest.runs.finding.places import home_of, is_container, natural, place_of
 from gradtrend.ingest.runs.finding.places import names as names_folder
 from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.finding.stores import each_stored_run
@@ -35,7 +35,6 @@ _TOGETHER_BYTES = 40_000_000
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters at least: C: is a drive
 _ALL = WantedRuns()
-_NUMBERED = re.compile(r"^(.+)#\d+$", re.DOTALL)  # a run by its number in a file or folder
 
 
 def find_runs(
@@ -80,9 +79,9 @@ def _found(path: str, source: str, names: Sequence[str]) -> tuple[RunFiles, ...]
         return (_at_address(path, root, source),)
     try:
         if not root.exists():
-            numbered = _NUMBERED.match(path)
-            if numbered and Path(numbered[1]).exists():
-                return tuple(replace(files, only=path) for files in _found(numbered[1], source, names))
+            place = place_of(path)
+            if Path(place).exists():
+                return tuple(replace(files, only=path) for files in _found(place, source, names))
             raise InputError(f"{path}: no such file or folder")
         if not root.is_dir():
             return (_single(path, root, source, names),)

@@ -26,6 +26,7 @@ _RANK = re.compile(
 )
 _ROTATED = re.compile(r"^(?P<base>.+\.(?:log|out|err|txt|jsonl|csv))\.(?P<number>\d+)(?:\.gz)?$", re.IGNORECASE)
 _HELD_OUT_WORD = re.compile(rf"(?<![a-z])(?:{'|'.join(HELD_OUT_WORDS)})(?![a-z])", re.IGNORECASE)
+_NUMBERED = re.compile(r"(.+)#\d+", re.DOTALL)  # a run by its number in a file or folder
 _WORDS = re.compile(r"[^a-z0-9]+")
 _SAYS_NOTHING = frozenset(
     [
@@ -48,6 +49,12 @@ _SAYS_NOTHING = frozenset(
         "metrics",
     ]
 )
+
+
+def place_of(path: str) -> str:
+    """The path of the file or folder of a run that may be one of several there (`out/exp#2`), as it was given."""
+    numbered = _NUMBERED.fullmatch(path)
+    return numbered[1] if numbered and not Path(path).exists() else path
 
 
 def is_container(name: str) -> bool:

@@ -6,8 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.reading.stored_runs import StoredRun
 from gradtrend.ingest.runs.finding.tree import LogFile, PassedOver
 from gradtrend.model.runlog import Note
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """The runs of stores that were asked for; `only` says that what is of no store was not."""
+
+    runs: tuple[StoredRun, ...]
+    only: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +27,9 @@ class RunFiles:
     captures, `passed_over` what was not read there. `is_stream` says that its log can be read once, and by this process
     alone; `only` is the name of the one run that was asked for (`train.log#2`).
 
-    Of a run of a store `stored` is true, `alone` says that what else lies in its folder (captures, settings) is its
-    own, `notes` are what was noticed when it was found, and `error` is why it cannot be read.
+    Of a run of a store that lies alone `stored` is true, `alone` says that what else lies in its folder (captures,
+    settings) is its own, and `notes` are what was noticed when it was found. Of stores beside other logs `picked` are
+    the runs that were asked for, None where none were. `error` is why a store cannot be read.
     """
 
     name: str
@@ -31,5 +41,6 @@ class RunFiles:
     passed_over: tuple[PassedOver, ...] = ()
     stored: bool = False
     alone: bool = True
+    picked: Picked | None = None
     notes: tuple[Note, ...] = ()
     error: InputError | None = None

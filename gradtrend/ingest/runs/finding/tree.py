@@ -32,22 +32,24 @@ _Place = tuple[int, int]  # device and inode
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A path (file, or folder such as `mlruns/`), the adapter that reads it, and of a store the run that is meant."""
+    """A path (file, or folder such as `mlruns/`), the adapter that reads it, and of a store the runs that are meant:
+    all that have metrics where there are none.
+    """
 
     path: Path
     adapter: Adapter
-    run: StoredRun | None = None
+    runs: tuple[StoredRun, ...] = ()
 
     def read(self, options: ReadOptions) -> Iterator[Reading]:
-        """What it held; of a store of which no run is meant yet, what each of its runs held.
+        """What it held; of a store what each of its runs held.
 
         Raises InputError where it, or one of its runs, cannot be read, behind what can be.
         """
-        if self.adapter.runs is None or self.run is not None:
-            yield from self.adapter.read(self.path, replace(options, run=self.run))
+        if self.adapter.runs is None:
+            yield from self.adapter.read(self.path, options)
             return
         errors: list[InputError] = []
-        for run in chosen(self.adapter.runs(self.path, WantedRuns()), WantedRuns(), str(self.path)):
+        for run in self.runs or chosen(self.adapter.runs(self.path, WantedRuns()), WantedRuns(), str(self.path)):
             try:
                 yield from self.adapter.read(self.path, replace(options, run=run))
             except InputError as error:

@@ -11,21 +11,18 @@ from gradtrend.ingest.runs.series.tracks import Track
 from gradtrend.model.runlog import Note
 
 # Two sources of one series agree when the values differ by less than this (relative), or than the coarser one prints.
-TOLERANCE = 0.01
+_TOLERANCE = 0.01
 # Share of common steps that must differ before it is called a disagreement: loggers differ in averaging on a few rows.
 _DISAGREE = 0.05
 _FEWEST = 3  # common steps from which two sources can be compared
 
 
-class Agreement(NamedTuple):
-    """How many steps are common, on how many of them the values agree, the first on which they do not, and whether they
-    do on the last one.
-    """
+class _Agreement(NamedTuple):
+    """How many steps are common, on how many of them the values agree, and the first on which they do not."""
 
     common: int
     same: int
     first_difference: int | None
-    ends_alike: bool
 
     @property
     def holds(self) -> bool:
@@ -35,13 +32,13 @@ class Agreement(NamedTuple):
 
 def cross_check(best: Track, other: Track) -> Note | None:
     """A note where the two disagree at their common steps, or agree only with the steps of one moved by one."""
-    tolerance = max(TOLERANCE, 10.0 ** (1 - min(best.digits, other.digits)))
+    tolerance = max(_TOLERANCE, 10.0 ** (1 - min(best.digits, other.digits)))
     a, b = best.last_values, other.last_values
-    as_logged = agreement(a, b, 0, tolerance)
+    as_logged = _agreement(a, b, 0, tolerance)
     if as_logged.common and as_logged.holds:
         return None
     for shift in (1, -1):
-        shifted = agreement(a, b, shift, tolerance)
+        shifted = _agreement(a, b, shift, tolerance)
         if shifted.common >= _FEWEST and shifted.holds:
             return _step_base(best, other, shift)
     return _disagreement(best, other, as_logged) if as_logged.common >= _FEWEST else None
@@ -53,7 +50,7 @@ def _step_base(best: Track, other: Track, shift: int) -> Note:
     return Note("step-base", message, best.metric, measures=(("shift", float(-shift)),))
 
 
-def _disagreement(best: Track, other: Track, found: Agreement) -> Note:
+def _disagreement(best: Track, other: Track, found: _Agreement) -> Note:
     different = found.common - found.same
     message = (
         f"{best.format} and {other.format} disagree on {best.metric} at {different} of {found.common} common steps;"
@@ -64,7 +61,7 @@ def _disagreement(best: Track, other: Track, found: Agreement) -> Note:
     return Note("sources-disagree", message, best.metric, first, measures=(("disagreeing_share", share),))
 
 
-def agreement(a: pl.DataFrame, b: pl.DataFrame, shift: int, tolerance: float) -> Agreement:
+def _agreement(a: pl.DataFrame, b: pl.DataFrame, shift: int, tolerance: float) -> _Agreement:
     """How far the values of two series agree, the steps of the second one moved by `shift`."""
     joined = a.select("step", "value").join(
         b.select(pl.col("step") + shift, pl.col("value").alias("other")), on="step", maintain_order="left"
@@ -75,4 +72,4 @@ def agreement(a: pl.DataFrame, b: pl.DataFrame, shift: int, tolerance: float) ->
     agree = close | (x == y) | (~np.isfinite(x) & ~np.isfinite(y))
     different = np.flatnonzero(~agree)
     first = int(joined["step"][int(different[0])]) if different.size else None
-    return Agreement(joined.height, int(agree.sum()), first, bool(agree.size and agree[-1]))
+    return _Agreement(joined.height, int(agree.sum()), first)

@@ -164,11 +164,15 @@ def test_all_work_together_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         server.runs(address, WantedRuns())
 
 
-def test_a_server_of_slow_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_of_slow_answers_is_given_up_until_its_runs_are_listed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest, "SECONDS_AN_ANSWER", 0.1)
+    run = StoredRun("a" * 32, None, None, has_metrics=True)
     with serving(drops) as address:
         for words in ("no whole answer", "no whole answer", "no whole answer", "given up", "given up"):
             with pytest.raises(InputError, match=words):
+                server.read(address, ReadOptions(run))
+        for _ in range(4):
+            with pytest.raises(InputError, match="no whole answer"):
                 server.runs(address, WantedRuns())
 
 

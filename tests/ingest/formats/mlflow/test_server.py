@@ -21,6 +21,7 @@ import polars as pl
 import pytest
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.formats.mlflow import reader as mlflow_reader
 from gradtrend.ingest.formats.mlflow import server as mlflow_server
 from gradtrend.ingest.formats.mlflow import sqlite
 from gradtrend.ingest.reading import Reading, ReadOptions
@@ -230,7 +231,7 @@ def test_another_server_than_mlflow(tmp_path: Path) -> None:
 
 
 def test_claims_addresses_only() -> None:
-    claims = mlflow_server.claims
+    claims = mlflow_reader.claims
     assert claims(Path("http://host:5000"), b"")
     assert claims(Path("https://host/prefix"), b"")
     assert not claims(Path("runs/http"), b"")

@@ -109,3 +109,16 @@ def test_other_stores_are_left_to_others(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "m.db")) as connection:
         connection.execute("create table metrics (key, value, timestamp, run_uuid, step, is_nan)")
     assert not reader.claims(tmp_path / "m.db", (tmp_path / "m.db").read_bytes())
+
+
+def test_rows_from_before_the_column_of_ids_are_runs_by_their_names(tmp_path: Path) -> None:
+    rows = [(name, step, json.dumps({"grad_norm": float(step)})) for name in ("old", "older", "new") for step in (0, 1)]
+    path = store(tmp_path / "p.db", rows)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("update metrics set run_id = null where run_name != 'new'")
+        connection.commit()
+    assert {(run.id, run.name) for run in reader.runs(path, WantedRuns())} == {
+        ("old", "old"), ("older", "older"), ("id-new", "new"),
+    }  # fmt: skip
+    for run_id in ("old", "older", "id-new"):
+        assert points(read(path, run_id), "grad_norm") == [(0, "0.0"), (1, "1.0")]

@@ -287,3 +287,61 @@ def test_loose_logs_of_weights_and_biases_have_names_of_their_own(tmp_path: Path
     for name in ("run-a.wandb", "run-b.wandb"):
         shutil.copy(WANDB_LOG, tmp_path / name)
     assert [run for run, _ in named(tmp_path)] == ["run-a.wandb", "run-b.wandb"]
+
+
+def formats(log: RunLog) -> list[str]:
+    return sorted(source.format for source in log.sources)
+
+
+@pytest.mark.parametrize("wanted", [{"ids": ("alpha",)}, {"experiment": "proj"}, {"newest": True}])
+def test_a_run_asked_for_takes_no_log_of_another_run(tmp_path: Path, wanted: dict[str, object]) -> None:
+    trackio(tmp_path / "proj.db", "alpha")
+    for i, name in enumerate("bc", 5):
+        jsonl(tmp_path / name / "metrics.jsonl", norms(i))
+    found = {log.run: formats(log) for log in logs(tmp_path)}
+    assert len(found) == 3
+    asked = {log.run: formats(log) for log in logs(tmp_path, **wanted)}
+    assert asked == (found if "newest" in wanted else {f"{tmp_path}/proj.db/id0": ["trackio"]})
+
+
+def test_of_a_log_with_several_fits_a_run_takes_its_own(tmp_path: Path) -> None:
+    mlruns(tmp_path / "mlruns", "a", "b")
+    both = jsonl(tmp_path / "metrics.jsonl", norms(7))
+    both.write_text(both.read_text() + jsonl(tmp_path / "other.jsonl", norms(1)).read_text())
+    (tmp_path / "other.jsonl").unlink()
+    (b,) = logs(tmp_path, ids=("b",))
+    assert formats(b) == ["jsonl", "mlflow"]
+    assert sum(source.points for source in b.sources if source.format == "jsonl") == 20
+    (a,) = logs(tmp_path, ids=("a",))
+    assert formats(a) == ["mlflow"]
+
+
+def test_a_log_beside_a_store_is_read_once_for_all_runs_asked_for(tmp_path: Path) -> None:
+    mlruns(tmp_path / "mlruns", *"abcd")
+    jsonl(tmp_path / "metrics.jsonl", norms(2))
+    found = find_runs(str(tmp_path), "auto", WantedRuns(ids=tuple("acd")))
+    assert len([log for files in found for log in files.logs if log.adapter.name == "jsonl"]) == 1
+    assert {log.name: formats(log) for log in logs(tmp_path, ids=tuple("acd"))} == {
+        "a": ["mlflow"], "c": ["jsonl", "mlflow"], "d": ["mlflow"],
+    }  # fmt: skip
+
+
+def test_the_newest_of_a_store_beside_other_logs(tmp_path: Path) -> None:
+    mlruns(tmp_path / "mlruns", *"abc")
+    jsonl(tmp_path / "one.jsonl", norms(0))
+    jsonl(tmp_path / "two.jsonl", norms(5))
+    found = [(log.name, formats(log)) for log in logs(tmp_path, newest=True)]
+    assert sorted(found, key=str) == [("c", ["mlflow"]), (None, ["jsonl"])]
+
+
+def test_a_run_asked_for_that_other_logs_cannot_be_compared_with(tmp_path: Path) -> None:
+    """It logged neither a norm nor a loss, or cannot be read."""
+    store = mlruns(tmp_path / "mlruns", *"abc")
+    jsonl(tmp_path / "metrics.jsonl", norms(0))
+    metrics = store / "7" / run_id(1) / "metrics"
+    (metrics / "grad_norm").rename(metrics / "accuracy")
+    (b,) = logs(tmp_path, ids=("b",))
+    assert (b.run, b.name, formats(b)) == (f"{tmp_path}/mlruns/{run_id(1)}", "b", ["mlflow"])
+    (store / "7" / run_id(2) / "metrics" / "grad_norm").write_text("no point\n")
+    with pytest.raises(InputError, match="no readable metric"):
+        logs(tmp_path, ids=("c",))
