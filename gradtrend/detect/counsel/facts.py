@@ -29,6 +29,7 @@ MOVES_NOTHING = 1e-7
 _TRAINED = 5
 # Warnings of a norm or a loss that moves within what a healthy run does, or stands as that of a converged one.
 _COMES_BACK = frozenset({"GT104", "GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "GT306"})
+_RISES = frozenset({"GT303", "GT307"})  # of a loss
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
 _CTC = r"(?i)(?<![a-z])(?:att)?ctc(?![a-z])"
@@ -158,9 +159,14 @@ class Facts:
     @cached_property
     def rose(self) -> bool:
         """Whether norm or loss rose away before the end or the failure."""
-        if self.verdict in (Verdict.EXPLODING, Verdict.DIVERGING) or self.fired & {"GT303", "GT307"}:
+        if self.verdict in (Verdict.EXPLODING, Verdict.DIVERGING) or self.fired & _RISES:
             return True
         return rise_began(self.run) is not None
+
+    @cached_property
+    def sick(self) -> bool:
+        """Whether the finite values alone say that it goes wrong, so that a step without one is not what matters."""
+        return self.verdict in (Verdict.EXPLODING, Verdict.DIVERGING, Verdict.VANISHING) or bool(self.fired & _RISES)
 
     @cached_property
     def comes_and_goes(self) -> bool:

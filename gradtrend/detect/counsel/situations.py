@@ -97,7 +97,12 @@ SITUATIONS: tuple[Situation, ...] = (
     ),
     Situation(
         "one norm fails beside a finite loss",
-        lambda facts: facts.run.nonfinite.grad_count > 0 and not facts.failed and not facts.run.nonfinite.loss_count,
+        lambda facts: (
+            facts.run.nonfinite.grad_count > 0
+            and not facts.run.nonfinite.loss_count
+            and not facts.failed
+            and not facts.sick
+        ),
         ("nothing-to-do", "check-data", "check-loss-scale"),
         "A loss scaler skips such steps in any run in float16; without one the batch is to blame.",
         {"nothing-to-do": "If the next steps are finite there is nothing to do: a loss scaler skips such a step."},
@@ -138,7 +143,7 @@ SITUATIONS: tuple[Situation, ...] = (
     ),
     Situation(
         "values that are not finite come and go",
-        lambda facts: facts.comes_and_goes or "GT205" in facts.fired,
+        lambda facts: (facts.comes_and_goes or "GT205" in facts.fired) and not facts.sick,
         ("check-data", "check-labels", "check-loss-term"),
         "One kind of sample makes them.",
     ),

@@ -94,6 +94,22 @@ def test_a_single_norm_that_is_not_finite_may_be_a_skipped_step() -> None:
     assert "check-data" in ids(report)
 
 
+SKIPPED = [*EXPLODES[:2], NAN, *EXPLODES[3:]]
+
+
+@pytest.mark.parametrize(
+    ("report", "first"),
+    [
+        (of(norm=SKIPPED, loss=RISES), ["lower-lr", "clip-gradients"]),
+        (of(norm=SKIPPED, loss=[*RISES[:2], NAN, *RISES[3:]]), ["lower-lr", "clip-gradients"]),
+        (of("espnet", norm=SKIPPED, loss=[*RISES[:2], NAN, *RISES[3:]]), ["lower-lr", "clip-gradients"]),
+        (of(norm=[1.0, NAN, *[10 ** (-i / 8) for i in range(58)]], loss=[2.3] * N), ["check-normalization"]),
+    ],
+)
+def test_a_step_without_a_value_does_not_hide_what_the_others_say(report: RunReport, first: list[str]) -> None:
+    assert ids(report)[: len(first)] == first
+
+
 def test_a_rate_that_moves_nothing_is_not_to_blame() -> None:
     dead = of("transformers", norm=[NAN] * 3, loss=[0.97, 0.0, 0.0], lr=[1e-8, 2e-8, 3e-8])
     assert "lower-lr" not in ids(dead)
