@@ -96,6 +96,11 @@ class Facts:
         serious = {f.rule for f in self.findings if f.severity is not Severity.INFO and not f.rule.startswith("GT5")}
         return serious <= _COMES_BACK and not self.run.nonfinite.loss_count
 
+    @cached_property
+    def went_wrong(self) -> bool:
+        """Whether it failed, or a rule warns of more than what a healthy run does."""
+        return (self.failed or self.alarmed) and not self.healthy
+
     # What is trained
 
     @cached_property

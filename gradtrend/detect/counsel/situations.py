@@ -78,14 +78,16 @@ SITUATIONS: tuple[Situation, ...] = (
         "Its page on instability: the latest checkpoint again, then 32-true, then the module, then a capture.",
     ),
     Situation(
-        "the loss scale is at its end",
-        lambda facts: facts.kind("speech") and (facts.sign("scale-at-minimum") or "GT204" in facts.fired),
+        "the loss scale of a speech model is at its end, and the run went wrong",
+        lambda facts: (
+            facts.kind("speech") and facts.went_wrong and (facts.sign("scale-at-minimum") or "GT204" in facts.fired)
+        ),
         ("lower-lr", "check-data", "stabler-precision"),
         "Zipformers in float16: the base rate was too high, or utterances too short; then full precision.",
     ),
     Situation(
         "the loss scale is at its end, and the run went wrong",
-        lambda facts: facts.sign("scale-at-minimum", "blames-the-rate"),
+        lambda facts: facts.went_wrong and facts.sign("scale-at-minimum", "blames-the-rate"),
         ("lower-lr", "clip-gradients", "raise-batch", "stabler-precision"),
         "A scale that no halving helps: the values have grown. Rate, clipping, batch, as fairseq itself says.",
     ),

@@ -71,8 +71,8 @@ def of(framework: str | None = None, signs: Sequence[str] = (), **more: object) 
         ),
         (of("transformers", norm=[*CALM[:9], NAN], loss=FALLS[:10]), ["stabler-precision", "lower-lr", "check-data"]),
         (of(signs=["stops-on-nonfinite"]), ["lower-lr", "check-data", "check-loss-term"]),
-        (of(loss=FALLS, signs=["scale-at-minimum"]), ["lower-lr", "clip-gradients", "raise-batch"]),
-        (of("icefall", loss=FALLS, signs=["scale-at-minimum"]), ["lower-lr", "check-data", "stabler-precision"]),
+        (of(loss=DEAD, signs=["scale-at-minimum"]), ["lower-lr", "clip-gradients", "raise-batch"]),
+        (of("icefall", loss=DEAD, signs=["scale-at-minimum"]), ["lower-lr", "check-data", "stabler-precision"]),
         (of(norm=[*CALM, 900.0], loss=[*FALLS, 1.6]), ["check-data", "re-run-to-reproduce", "clip-gradients"]),
         (of(norm=CALM, loss=FALLS), ["nothing-to-do"]),
         (of(norm=CALM[:4], loss=FALLS[:4]), ["nothing-to-do", "log-more-often"]),
@@ -108,6 +108,12 @@ SKIPPED = [*EXPLODES[:2], NAN, *EXPLODES[3:]]
 )
 def test_a_step_without_a_value_does_not_hide_what_the_others_say(report: RunReport, first: list[str]) -> None:
     assert ids(report)[: len(first)] == first
+
+
+@pytest.mark.parametrize("framework", [None, "fairseq", "icefall"])
+def test_a_minimum_of_the_loss_scale_that_is_only_mentioned_changes_nothing(framework: str | None) -> None:
+    for values in ({"norm": CALM, "loss": FALLS}, {"loss": FALLS}):
+        assert ids(of(framework, ["scale-at-minimum"], **values))[0] == "nothing-to-do"
 
 
 def test_a_rate_that_moves_nothing_is_not_to_blame() -> None:
