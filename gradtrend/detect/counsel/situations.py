@@ -43,8 +43,8 @@ def _without_evidence(facts: Facts) -> bool:
     return not (facts.run.log.captures or facts.run.log.overflow_reports)
 
 
-# Norms, losses or updates that are lost now and then, or a loss that jumps and comes back.
-_LOST_UPDATES = frozenset({"GT205", "GT207", "GT208", "GT301"})
+# Norms, losses or updates that are lost now and then.
+_LOST_UPDATES = frozenset({"GT205", "GT207", "GT208"})
 
 SITUATIONS: tuple[Situation, ...] = (
     Situation(
@@ -134,7 +134,7 @@ SITUATIONS: tuple[Situation, ...] = (
         "exp of a large log-ratio in the KL term, or rewards that are all the same at the limit of the length.",
     ),
     Situation(
-        "every norm of a speech model fails",
+        "a speech model fails, or loses updates",
         lambda facts: (
             (facts.failed or bool(facts.fired & _LOST_UPDATES) or facts.sign("norm-not-finite"))
             and facts.kind("speech")

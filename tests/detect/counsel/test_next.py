@@ -116,6 +116,12 @@ def test_a_minimum_of_the_loss_scale_that_is_only_mentioned_changes_nothing(fram
         assert ids(of(framework, ["scale-at-minimum"], **values))[0] == "nothing-to-do"
 
 
+def test_one_spike_of_a_speech_models_loss_is_no_lost_update() -> None:
+    report = of("espnet", norm=CALM, loss=[*FALLS[:30], 40.0, *FALLS[31:]])
+    assert {f.rule for f in report.findings if f.severity is not Severity.INFO} == {"GT301"}
+    assert ids(report)[0] == "nothing-to-do"
+
+
 def test_a_rate_that_moves_nothing_is_not_to_blame() -> None:
     dead = of("transformers", norm=[NAN] * 3, loss=[0.97, 0.0, 0.0], lr=[1e-8, 2e-8, 3e-8])
     assert "lower-lr" not in ids(dead)
