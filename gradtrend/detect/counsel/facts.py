@@ -27,8 +27,9 @@ from gradtrend.model.words import Severity, Verdict
 MOVES_NOTHING = 1e-7
 # Rows that a run has behind it before a failure: with fewer it never trained.
 _TRAINED = 5
+# GT104 is not among them: a level that changed for good does not come back.
 # Warnings of a norm or a loss that moves within what a healthy run does, or stands as that of a converged one.
-_COMES_BACK = frozenset({"GT104", "GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "GT306"})
+_COMES_BACK = frozenset({"GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "GT306"})
 _RISES = frozenset({"GT303", "GT307"})  # of a loss
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs

@@ -122,6 +122,13 @@ def test_one_spike_of_a_speech_models_loss_is_no_lost_update() -> None:
     assert ids(report)[0] == "nothing-to-do"
 
 
+def test_a_norm_that_does_not_come_back_is_not_nothing() -> None:
+    report = of(norm=[*CALM[:30], *[3000.0 + 100 * (i % 3) for i in range(30)]], loss=FALLS)
+    assert "GT104" in {f.rule for f in report.findings}
+    assert "nothing-to-do" not in ids(report)
+    assert ids(report)[0] == "lower-lr"
+
+
 def test_a_rate_that_moves_nothing_is_not_to_blame() -> None:
     dead = of("transformers", norm=[NAN] * 3, loss=[0.97, 0.0, 0.0], lr=[1e-8, 2e-8, 3e-8])
     assert "lower-lr" not in ids(dead)
