@@ -17,7 +17,7 @@ from gradtrend.detect.curves.failure import (
     rows_before_failure,
 )
 from gradtrend.detect.curves.run import RunCurves
-from gradtrend.detect.curves.terms import metrics_of
+from gradtrend.detect.curves.terms import metrics_of, speaks_of
 from gradtrend.detect.frameworks import Framework, framework_of
 from gradtrend.detect.rules.circumstances import lr_at
 from gradtrend.model.finding import Finding
@@ -33,7 +33,6 @@ _COMES_BACK = frozenset({"GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "
 _RISES = frozenset({"GT303", "GT307"})  # of a loss
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
-_CTC = r"(?i)(?<![a-z])(?:att)?ctc(?![a-z])"
 _BOXES = r"(?i)(?:^|[_/. ])(?:l?box|bbox|rpn|iou|giou|dfl|box_reg|rcnn|obj)(?:$|[_/. ])|loss_box|box_loss"
 _GROUP_REWARD = r"(?:^|/)(?:reward_std|frac_reward_zero_std)$|^completions/"
 _PREFERENCE = r"(?:^|/)(?:logps|logits|rewards)/(?:chosen|rejected|margins|accuracies)$"
@@ -63,8 +62,8 @@ class Facts:
         return not self.framework.kinds.isdisjoint(kinds)
 
     def sign(self, *names: str) -> bool:
-        """Whether a line of the log shows one of these signs."""
-        return not self.run.log.signs.isdisjoint(names)
+        """Whether the log shows one of these signs."""
+        return any(speaks_of(self.run.log, name) for name in names)
 
     def note(self, kind: str) -> bool:
         """Whether a note of this kind was made while reading."""
@@ -107,7 +106,7 @@ class Facts:
     @cached_property
     def ctc(self) -> bool:
         """Whether a CTC loss is part of it."""
-        return self.sign("ctc") or self.named(_CTC)
+        return self.sign("ctc")
 
     @cached_property
     def detection(self) -> bool:
@@ -132,7 +131,7 @@ class Facts:
     @cached_property
     def float16(self) -> bool:
         """Whether something in the log says that it trains in float16."""
-        return bool(self.run.log.settings.in_float16) or self.run.loss_scale is not None or self.sign("float16")
+        return self.sign("float16")
 
     # What happened
 
