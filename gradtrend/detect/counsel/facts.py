@@ -65,15 +65,6 @@ class Facts:
         """Whether the log shows one of these signs."""
         return any(speaks_of(self.run.log, name) for name in names)
 
-    def note(self, kind: str) -> bool:
-        """Whether a note of this kind was made while reading."""
-        return any(note.kind == kind for note in self.run.log.notes)
-
-    def said(self, pattern: str) -> bool:
-        """Whether the trainer's last words say so."""
-        words = " ".join(n.message for n in self.run.log.notes if n.kind in ("stopped-on-nan", "crashed"))
-        return re.search(pattern, words, re.IGNORECASE) is not None
-
     def named(self, pattern: str) -> bool:
         """Whether a metric has such a name."""
         return any(re.search(pattern, name) for name in metrics_of(self.run.log))

@@ -18,12 +18,10 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
         "Warm up longer: the learning rate was still climbing ({lr_climbing}).",
         "Warm up, or warm up longer: the first steps at the full rate are the largest.",
     ),
-    "smooth-lr-switch": ("Ramp the learning rate up where it jumps.",),
     "clip-gradients": (
         "Clip the gradient norm, if the run does not yet: a little above its usual level ({typical}).",
         "Clip the gradient norm, if the run does not yet: 1.0 is usual.",
     ),
-    "clip-lower": ("Clip lower than {clip}.", "Clip lower."),
     "raise-batch": (
         "Raise the batch, by gradient accumulation where memory is short: one sample then counts for less.",
     ),
@@ -40,10 +38,6 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     "check-labels": (
         "Check the labels: none out of range, none empty or longer than its input, not all of them ignored.",
     ),
-    "check-graph": (
-        "Check that the gradient reaches the parameters: which of them require one, and that nothing between them and "
-        "the loss is detached or frozen.",
-    ),
     "check-loss-term": (
         "Look at {terms}: a log or root of 0, a division by 0, or an exp of a large number makes it non-finite.",
         "Look in the loss for a log or root of 0, a division by 0, an exp of a large number; add an epsilon, a clamp.",
@@ -55,7 +49,6 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     "check-distributed": (
         "Rule the communication out: one device alone, and with DeepSpeed's ZeRO stage 2 `overlap_comm: false`.",
     ),
-    "upgrade-library": ("Try another version of the training stack: the newest, or the one before.",),
     "resume-earlier": (
         "Resume from a checkpoint before step {began}, where it began to rise, with what was changed.",
         "Resume from a checkpoint before step {onset}, with what was changed.",
@@ -71,11 +64,4 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     "check-attention": (
         "Try another attention backend (eager in place of SDPA or flash); look for rows that are masked as a whole.",
     ),
-    "check-accumulation": (
-        "Check that the loss is divided once by the accumulation steps, or by the tokens of all of them.",
-    ),
-    "check-resume": ("Check that optimizer, scheduler, scaler and data order were restored with the weights.",),
-    "check-skip-limit": ("Look at the trainer's own limit for skipped steps.",),
-    "shrink-adapter": ("Try a smaller adapter: a lower rank or alpha.",),
-    "read-traceback": ("Read the traceback.",),
 }

@@ -39,10 +39,6 @@ def _at_lightly(verdict: Verdict) -> Callable[[Facts], bool]:
     return lambda facts: facts.name == "lightly-train" and facts.verdict is verdict
 
 
-def _without_evidence(facts: Facts) -> bool:
-    return not (facts.run.log.captures or facts.run.log.overflow_reports)
-
-
 # Norms, losses or updates that are lost now and then.
 _LOST_UPDATES = frozenset({"GT205", "GT207", "GT208"})
 
@@ -55,7 +51,7 @@ SITUATIONS: tuple[Situation, ...] = (
     ),
     Situation(
         "a module is named",
-        lambda facts: facts.failed and not _without_evidence(facts),
+        lambda facts: facts.failed and bool(facts.run.log.overflow_reports),
         ("locate-module", "stabler-precision", "capture-and-replay"),
         "A report names the first module with a value that is not finite.",
     ),
@@ -73,7 +69,7 @@ SITUATIONS: tuple[Situation, ...] = (
     ),
     Situation(
         "LightlyTrain collapses",
-        lambda facts: _at_lightly(Verdict.NAN_COLLAPSE)(facts) and _without_evidence(facts),
+        _at_lightly(Verdict.NAN_COLLAPSE),
         ("re-run-to-reproduce", "stabler-precision", "locate-module", "capture-and-replay"),
         "Its page on instability: the latest checkpoint again, then 32-true, then the module, then a capture.",
     ),
