@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from gradtrend.detect.counsel.phrases import PHRASES
@@ -16,8 +18,8 @@ from gradtrend.detect.rules.template import TEMPLATE_NAMES
 from gradtrend.model.advice import ACTION_IDS, Advice
 from gradtrend.model.report import RunReport
 from gradtrend.model.runlog import Note, RunLog, Settings
-from gradtrend.model.words import Severity, Verdict
-from tests.detect.runs import FIXTURES, Labelled, judged, labelled_runs, log_of, read, shipped_rules
+from gradtrend.model.words import Role, Severity, Verdict
+from tests.detect.runs import FIXTURES, Labelled, judged, labelled_runs, log_of, read, rows, shipped_rules
 
 NAN, INF = math.nan, math.inf
 N = 60
@@ -127,6 +129,32 @@ def test_a_norm_that_does_not_come_back_is_not_nothing() -> None:
     assert "GT104" in {f.rule for f in report.findings}
     assert "nothing-to-do" not in ids(report)
     assert ids(report)[0] == "lower-lr"
+
+
+@pytest.mark.parametrize(
+    ("good", "said"), [(0, "from the first row on"), (1, "after 1 healthy row,"), (7, "after 7 healthy rows,")]
+)
+def test_how_soon_it_fails(good: int, said: str) -> None:
+    report = of("transformers", norm=[*CALM[:good], *[NAN] * 6], loss=[*FALLS[: good or 1], *[0.0] * 6])
+    assert said in next(f.message for f in report.findings if f.rule == "GT701")
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [([1e-4 * (i + 1) for i in range(20)], "target of the learning rate"), ([0.02] * 20, "learning rate (0.02 at")],
+)
+def test_a_rate_that_still_climbs_is_not_the_one_in_the_config(rates: Sequence[float], said: str) -> None:
+    report = of("detectron2", loss=[*FALLS[:12], *[NAN] * 8], lr=rates)
+    assert said in next(one.text for one in report.next if one.action == "lower-lr")
+
+
+@pytest.mark.parametrize(("rows_seen", "asked"), [(1, True), (12, False)])
+def test_the_next_steps_are_asked_for_where_one_was_seen(rows_seen: int, asked: bool) -> None:
+    log = log_of(norm=[0.0] * rows_seen, loss=[0.0] * rows_seen)
+    table = pl.concat([log.table, rows("train/reward_std", Role.OTHER, [0.4] * rows_seen)])
+    report = judged(dataclasses.replace(log, table=table))
+    assert "GT708" in {f.rule for f in report.findings}
+    assert ("re-run-to-reproduce" in ids(report)) is asked
 
 
 def test_a_rate_that_moves_nothing_is_not_to_blame() -> None:
