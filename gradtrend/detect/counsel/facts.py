@@ -184,6 +184,14 @@ class Facts:
         return float(values[-1]) if climbs else None
 
     @cached_property
+    def lr_below_target(self) -> float | None:
+        """The learning rate where it was still climbing, also where it failed before there were rates to compare."""
+        at, end = failed_at(self.run), self.run.warmup_end
+        if self.lr_climbing is not None or at is None or end is None or end < at:
+            return self.lr_climbing
+        return lr_at(self.run.curve(None), at) or None
+
+    @cached_property
     def rate_is_nothing(self) -> bool:
         """Whether the learning rate, where it failed, was too low to have done it: `MOVES_NOTHING`, or printed as 0."""
         rate = lr_at(self.run.curve(None), failed_at(self.run))

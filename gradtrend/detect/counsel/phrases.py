@@ -9,10 +9,7 @@ from collections.abc import Mapping
 
 PHRASES: Mapping[str, tuple[str, ...]] = {
     "nothing-to-do": ("Nothing to do{yet}: {so_far}.", "Nothing to do."),
-    "lower-lr": (
-        "Lower the learning rate: try a third of {lr_peak}, the highest so far.",
-        "Lower the learning rate, try a third of it.",
-    ),
+    "lower-lr": ("Lower the learning rate, {a_third}.",),
     "raise-lr": ("Raise the learning rate: it was {lr_peak} at most.", "Raise the learning rate."),
     "warm-up-longer": (
         "Warm up longer: the learning rate was still climbing ({lr_climbing}).",
@@ -65,3 +62,19 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
         "Try another attention backend (eager in place of SDPA or flash); look for rows that are masked as a whole.",
     ),
 }
+
+# Why the rate stands first, by what the log shows before the failure.
+RATE_AT_ONCE = (
+    "Lower the learning rate, {a_third}: the first row that was logged is step {first_bad_step}, so it failed in the "
+    "steps before, most often because the rate is too high.",
+    "Lower the learning rate, {a_third}: it failed after {finite_rows}, without a rise that was logged, most often "
+    "because the rate is too high.",
+    "Lower the learning rate, {a_third}: what is not finite from the first logged row on comes most often of too large "
+    "a first update; if it is so before any update, the rate is not to blame.",
+)
+RATE_AFTER_A_WHILE = (
+    "Lower the learning rate, {a_third}: it failed after {finite_rows} without a rise that was logged, as after a "
+    "single step that was too large.",
+)
+RATE_AFTER_A_RISE = ("Lower the learning rate, {a_third}: norm or loss rose from step {began} on, before it failed.",)
+RATE_WHILE_CLIMBING = ("Lower the learning rate, {a_third}: it failed at a height that had not been tried before.",)

@@ -9,10 +9,16 @@ advise after.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gradtrend.detect.counsel.facts import Facts
+from gradtrend.detect.counsel.phrases import (
+    RATE_AFTER_A_RISE,
+    RATE_AFTER_A_WHILE,
+    RATE_AT_ONCE,
+    RATE_WHILE_CLIMBING,
+)
 from gradtrend.detect.counsel.so_far import look_of
 from gradtrend.model.advice import SoFar
 from gradtrend.model.words import Verdict
@@ -28,7 +34,7 @@ class Situation:
     holds: Callable[[Facts], bool]
     actions: tuple[str, ...]
     why: str
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def _is(*verdicts: Verdict) -> Callable[[Facts], bool]:
@@ -103,7 +109,7 @@ SITUATIONS: tuple[Situation, ...] = (
         ),
         ("nothing-to-do", "check-data", "check-loss-scale"),
         "A loss scaler skips such steps in any run in float16; without one the batch is to blame.",
-        {"nothing-to-do": "If the next steps are finite there is nothing to do: a loss scaler skips such a step."},
+        {"nothing-to-do": ("If the next steps are finite there is nothing to do: a loss scaler skips such a step.",)},
     ),
     Situation(
         "one term of the loss alone fails, of a speech model",
@@ -200,12 +206,14 @@ SITUATIONS: tuple[Situation, ...] = (
         lambda facts: facts.failed and facts.warming_up,
         ("lower-lr", "warm-up-longer", "clip-gradients"),
         "The rate had not yet been tried at that height.",
+        {"lower-lr": RATE_WHILE_CLIMBING},
     ),
     Situation(
         "it fails after a rise",
         lambda facts: facts.failed and facts.rose,
         ("lower-lr", "clip-gradients", "resume-earlier"),
         "A divergence that ends in NaN: the rate, then clipping, from before the rise.",
+        {"lower-lr": RATE_AFTER_A_RISE},
     ),
     Situation(
         "it fails in float16, without a rise",
@@ -218,12 +226,14 @@ SITUATIONS: tuple[Situation, ...] = (
         lambda facts: facts.failed and not facts.trained,
         ("lower-lr", "check-data", "check-loss-term"),
         "Too high a rate in most threads; else the first batches, or a log or a division in the loss.",
+        {"lower-lr": RATE_AT_ONCE},
     ),
     Situation(
         "it fails after a while",
         lambda facts: facts.failed,
         ("lower-lr", "check-data", "clip-gradients"),
         "The rate, one bad batch, or a single large step.",
+        {"lower-lr": RATE_AFTER_A_WHILE},
     ),
     Situation(
         "it explodes while the rate climbs",

@@ -157,6 +157,32 @@ def test_the_next_steps_are_asked_for_where_one_was_seen(rows_seen: int, asked: 
     assert ("re-run-to-reproduce" in ids(report)) is asked
 
 
+RATES = [1e-4 * (i + 1) for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (of(loss=[NAN] * 8), "from the first logged row on"),
+        (of(loss=[NAN] * 8, steps=[100 * (i + 1) for i in range(8)]), "the first row that was logged is step 100"),
+        (of(loss=[NAN] * 8, steps=[100 * (i + 1) for i in range(8)], notes=(NO_STEPS,)), "from the first logged row"),
+        (
+            of(loss=[2.3, *[NAN] * 8], lr=[0.004] * 9),
+            "a third of 0.004, the highest so far: it failed after 1 finite row,",
+        ),
+        (of(loss=[2.3, 2.2, 2.1, *[NAN] * 8]), "after 3 finite rows, without a rise"),
+        (of(loss=[*FALLS[:12], *[NAN] * 8], lr=RATES), "of its target (it was still climbing, at 0.0012): it failed"),
+        (of("detectron2", loss=[NAN] * 20, lr=RATES), "of its target (it was still climbing, at 1.00e-4)"),
+        (of(loss=DEAD), "after 40 finite rows without a rise"),
+        (of(loss=[*FALLS[:40], *[4.0 + 3 * i for i in range(12)], *[NAN] * 8]), "rose from step 41 on"),
+    ],
+)
+def test_why_the_rate_stands_first_is_said_by_the_log(report: RunReport, said: str) -> None:
+    first = report.next[0]
+    assert first.action == "lower-lr"
+    assert said in first.text
+
+
 def test_a_rate_that_moves_nothing_is_not_to_blame() -> None:
     dead = of("transformers", norm=[NAN] * 3, loss=[0.97, 0.0, 0.0], lr=[1e-8, 2e-8, 3e-8])
     assert "lower-lr" not in ids(dead)
@@ -256,8 +282,9 @@ def test_situations_and_phrases_name_actions_that_there_are() -> None:
     assert len({situation.name for situation in SITUATIONS}) == len(SITUATIONS)
     # Findings word their own actions: a phrase is for those that a situation adds.
     assert set(PHRASES) == {action for situation in SITUATIONS for action in situation.actions}
-    own = {"so_far", "yet", "typical", "failed_at", "began", "lr_climbing"}
-    names = {name for texts in PHRASES.values() for text in texts for name in re.findall(r"\{(\w+)\}", text)}
+    own = {"so_far", "yet", "typical", "failed_at", "began", "lr_climbing", "a_third", "finite_rows", "first_bad_step"}
+    every = [*PHRASES.values(), *(texts for situation in SITUATIONS for texts in situation.texts.values())]
+    names = {name for texts in every for text in texts for name in re.findall(r"\{(\w+)\}", text)}
     assert names <= TEMPLATE_NAMES | own
 
 
