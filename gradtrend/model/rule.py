@@ -93,7 +93,7 @@ class Action:
 @dataclass(frozen=True, slots=True)
 class Shows:
     """Where a known cause can show at all: in logs of these frameworks or kinds of them, with one of these signs in
-    their lines, with a metric whose name one of these patterns finds. What is empty asks for nothing.
+    what they say, with a metric whose name one of these patterns finds. What is empty asks for nothing.
     """
 
     frameworks: tuple[str, ...] = ()

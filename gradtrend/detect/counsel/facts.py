@@ -17,7 +17,7 @@ from gradtrend.detect.curves.failure import (
     rows_before_failure,
 )
 from gradtrend.detect.curves.run import RunCurves
-from gradtrend.detect.curves.terms import metrics_of
+from gradtrend.detect.curves.terms import metrics_of, speaks_of
 from gradtrend.detect.frameworks import Framework, framework_of
 from gradtrend.detect.rules.circumstances import lr_at
 from gradtrend.model.finding import Finding
@@ -27,11 +27,12 @@ from gradtrend.model.words import Severity, Verdict
 MOVES_NOTHING = 1e-7
 # Rows that a run has behind it before a failure: with fewer it never trained.
 _TRAINED = 5
+# GT104 is not among them: a level that changed for good does not come back.
 # Warnings of a norm or a loss that moves within what a healthy run does, or stands as that of a converged one.
-_COMES_BACK = frozenset({"GT104", "GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "GT306"})
+_COMES_BACK = frozenset({"GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "GT306"})
+_RISES = frozenset({"GT303", "GT307"})  # of a loss
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
-_CTC = r"(?i)(?<![a-z])(?:att)?ctc(?![a-z])"
 _BOXES = r"(?i)(?:^|[_/. ])(?:l?box|bbox|rpn|iou|giou|dfl|box_reg|rcnn|obj)(?:$|[_/. ])|loss_box|box_loss"
 _GROUP_REWARD = r"(?:^|/)(?:reward_std|frac_reward_zero_std)$|^completions/"
 _PREFERENCE = r"(?:^|/)(?:logps|logits|rewards)/(?:chosen|rejected|margins|accuracies)$"
@@ -61,17 +62,8 @@ class Facts:
         return not self.framework.kinds.isdisjoint(kinds)
 
     def sign(self, *names: str) -> bool:
-        """Whether a line of the log shows one of these signs."""
-        return not self.run.log.signs.isdisjoint(names)
-
-    def note(self, kind: str) -> bool:
-        """Whether a note of this kind was made while reading."""
-        return any(note.kind == kind for note in self.run.log.notes)
-
-    def said(self, pattern: str) -> bool:
-        """Whether the trainer's last words say so."""
-        words = " ".join(n.message for n in self.run.log.notes if n.kind in ("stopped-on-nan", "crashed"))
-        return re.search(pattern, words, re.IGNORECASE) is not None
+        """Whether the log shows one of these signs."""
+        return any(speaks_of(self.run.log, name) for name in names)
 
     def named(self, pattern: str) -> bool:
         """Whether a metric has such a name."""
@@ -95,12 +87,17 @@ class Facts:
         serious = {f.rule for f in self.findings if f.severity is not Severity.INFO and not f.rule.startswith("GT5")}
         return serious <= _COMES_BACK and not self.run.nonfinite.loss_count
 
+    @cached_property
+    def went_wrong(self) -> bool:
+        """Whether it failed, or a rule warns of more than what a healthy run does."""
+        return (self.failed or self.alarmed) and not self.healthy
+
     # What is trained
 
     @cached_property
     def ctc(self) -> bool:
         """Whether a CTC loss is part of it."""
-        return self.sign("ctc") or self.named(_CTC)
+        return self.sign("ctc")
 
     @cached_property
     def detection(self) -> bool:
@@ -125,7 +122,7 @@ class Facts:
     @cached_property
     def float16(self) -> bool:
         """Whether something in the log says that it trains in float16."""
-        return bool(self.run.log.settings.in_float16) or self.run.loss_scale is not None or self.sign("float16")
+        return self.sign("float16")
 
     # What happened
 
@@ -158,9 +155,14 @@ class Facts:
     @cached_property
     def rose(self) -> bool:
         """Whether norm or loss rose away before the end or the failure."""
-        if self.verdict in (Verdict.EXPLODING, Verdict.DIVERGING) or self.fired & {"GT303", "GT307"}:
+        if self.verdict in (Verdict.EXPLODING, Verdict.DIVERGING) or self.fired & _RISES:
             return True
         return rise_began(self.run) is not None
+
+    @cached_property
+    def sick(self) -> bool:
+        """Whether the finite values alone say that it goes wrong, so that a step without one is not what matters."""
+        return self.verdict in (Verdict.EXPLODING, Verdict.DIVERGING, Verdict.VANISHING) or bool(self.fired & _RISES)
 
     @cached_property
     def comes_and_goes(self) -> bool:
@@ -180,6 +182,14 @@ class Facts:
         values = values[-_CLIMB:]
         climbs = len(values) > 2 and values[-1] > values[0] > 0 and bool((np.diff(values) >= 0).all())
         return float(values[-1]) if climbs else None
+
+    @cached_property
+    def lr_below_target(self) -> float | None:
+        """The learning rate where it was still climbing, also where it failed before there were rates to compare."""
+        at, end = failed_at(self.run), self.run.warmup_end
+        if self.lr_climbing is not None or at is None or end is None or end < at:
+            return self.lr_climbing
+        return lr_at(self.run.curve(None), at) or None
 
     @cached_property
     def rate_is_nothing(self) -> bool:

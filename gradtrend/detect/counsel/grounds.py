@@ -9,6 +9,8 @@ from gradtrend.model.advice import LOGGING_IDS
 from gradtrend.model.words import Verdict
 
 _SICK = (Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.DIVERGING, Verdict.VANISHING)
+# Notes on a norm that is logged, and so that it should be logged otherwise.
+_NORM_OF_LITTLE_USE = frozenset({"GT502", "GT505", "GT506", "GT507", "GT521", "GT522"})
 # Of each pair the second says what contradicts the first, or the same once more.
 _RIVALS = (
     ("resume-earlier", "re-run-to-reproduce"),
@@ -30,8 +32,8 @@ def _by_the_log(facts: Facts, ids: Collection[str | None], known: Collection[str
         yield "clip-gradients"
     if settings.gradient_clip == 0:
         yield "clip-lower"
-    if run.norms:
-        yield "log-norm" if not facts.fired & {"GT502", "GT505", "GT506", "GT507", "GT521", "GT522"} else ""
+    if run.norms and not facts.fired & _NORM_OF_LITTLE_USE:
+        yield "log-norm"
     if facts.kind("old") and not facts.float16:
         yield "stabler-precision"
     if not facts.float16 and (settings.precision or "").startswith(("32", "bf16", "float32", "bfloat16")):

@@ -9,10 +9,10 @@ from gradtrend.detect.counsel.grounds import denied
 from gradtrend.detect.counsel.phrases import PHRASES
 from gradtrend.detect.counsel.situations import situation_of
 from gradtrend.detect.counsel.so_far import look_of
-from gradtrend.detect.curves.failure import failed_at, rise_began
+from gradtrend.detect.curves.failure import failed_at, rise_began, rows_before_failure
 from gradtrend.detect.curves.levels import median
 from gradtrend.detect.curves.series import Series
-from gradtrend.detect.rules.template import fill, template_values
+from gradtrend.detect.rules.template import fill, show, template_values
 from gradtrend.model.advice import LOGGING_IDS, Advice
 from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.words import Severity, Verdict
@@ -62,20 +62,21 @@ def _once(ids: Sequence[str | None]) -> list[str | None]:
     return list(dict.fromkeys(ids))
 
 
-def _advice(action: str, facts: Facts, findings: Sequence[Finding], said: Mapping[str, str]) -> Advice | None:
+def _advice(action: str, facts: Facts, findings: Sequence[Finding], said: Mapping[str, Sequence[str]]) -> Advice | None:
     # That a note on the log needs nothing says nothing of the run.
     speak = [f for f in findings if action != "nothing-to-do" or not f.rule.startswith("GT5")]
     worded = [(f.rule, text) for f in speak for i, text in zip(f.action_ids, f.actions, strict=True) if i == action]
-    text = worded[0][1] if worded else said.get(action) or _phrase(action, facts)
+    text = worded[0][1] if worded else _phrase([*said.get(action, ()), *PHRASES.get(action, ())], facts)
     if text is None:
         return None
     rules = tuple(dict.fromkeys(rule for rule, _ in worded))
     return Advice(action, _with_option(action, text, facts), rules, text.startswith("If "))
 
 
-def _phrase(action: str, facts: Facts) -> str | None:
+def _phrase(templates: Sequence[str], facts: Facts) -> str | None:
+    """The first of the templates that the run can fill."""
     values = _values(facts)
-    return next((text for one in PHRASES.get(action, ()) if (text := fill(one, values)) is not None), None)
+    return next((text for one in templates if (text := fill(one, values)) is not None), None)
 
 
 def _values(facts: Facts) -> dict[str, object]:
@@ -83,14 +84,26 @@ def _values(facts: Facts) -> dict[str, object]:
     norm = run.norms[0] if run.norms else None
     level = None if norm is None or facts.failed else usual_level(norm)
     values = template_values(run.curve(norm))
+    at, rows = failed_at(run), rows_before_failure(run)
     return values | {
+        "a_third": _a_third(facts, values["lr_peak"]),
+        "finite_rows": None if at is None or not rows else f"{rows} finite row{'s' if rows > 1 else ''}",
+        # A log without steps counts rows, of which nobody knows how many steps lie before the first.
+        "first_bad_step": at if at is not None and at > 1 and not rows and values["counted"] == "step" else None,
         "so_far": look_of(facts).text,
         "yet": " so far" if facts.verdict is Verdict.UNDETERMINED else "",
         "typical": level,
-        "failed_at": failed_at(run),
+        "failed_at": at,
         "began": rise_began(run) if facts.failed else None,
         "lr_climbing": facts.lr_climbing,
     }
+
+
+def _a_third(facts: Facts, highest: object) -> str:
+    """A third of what: while the rate climbs its highest value is not the one that the config holds."""
+    if (rate := facts.lr_below_target) is not None:
+        return f"try a third of its target (it was still climbing, at {show(rate)})"
+    return "try a third of it" if highest is None else f"try a third of {show(highest)}, the highest so far"
 
 
 def usual_level(norm: Series) -> float | None:

@@ -9,21 +9,16 @@ from collections.abc import Mapping
 
 PHRASES: Mapping[str, tuple[str, ...]] = {
     "nothing-to-do": ("Nothing to do{yet}: {so_far}.", "Nothing to do."),
-    "lower-lr": (
-        "Lower the learning rate: try a third of {lr_peak}, the highest so far.",
-        "Lower the learning rate, try a third of it.",
-    ),
+    "lower-lr": ("Lower the learning rate, {a_third}.",),
     "raise-lr": ("Raise the learning rate: it was {lr_peak} at most.", "Raise the learning rate."),
     "warm-up-longer": (
         "Warm up longer: the learning rate was still climbing ({lr_climbing}).",
         "Warm up, or warm up longer: the first steps at the full rate are the largest.",
     ),
-    "smooth-lr-switch": ("Ramp the learning rate up where it jumps.",),
     "clip-gradients": (
         "Clip the gradient norm, if the run does not yet: a little above its usual level ({typical}).",
         "Clip the gradient norm, if the run does not yet: 1.0 is usual.",
     ),
-    "clip-lower": ("Clip lower than {clip}.", "Clip lower."),
     "raise-batch": (
         "Raise the batch, by gradient accumulation where memory is short: one sample then counts for less.",
     ),
@@ -40,10 +35,6 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     "check-labels": (
         "Check the labels: none out of range, none empty or longer than its input, not all of them ignored.",
     ),
-    "check-graph": (
-        "Check that the gradient reaches the parameters: which of them require one, and that nothing between them and "
-        "the loss is detached or frozen.",
-    ),
     "check-loss-term": (
         "Look at {terms}: a log or root of 0, a division by 0, or an exp of a large number makes it non-finite.",
         "Look in the loss for a log or root of 0, a division by 0, an exp of a large number; add an epsilon, a clamp.",
@@ -55,7 +46,6 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     "check-distributed": (
         "Rule the communication out: one device alone, and with DeepSpeed's ZeRO stage 2 `overlap_comm: false`.",
     ),
-    "upgrade-library": ("Try another version of the training stack: the newest, or the one before.",),
     "resume-earlier": (
         "Resume from a checkpoint before step {began}, where it began to rise, with what was changed.",
         "Resume from a checkpoint before step {onset}, with what was changed.",
@@ -71,11 +61,20 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
     "check-attention": (
         "Try another attention backend (eager in place of SDPA or flash); look for rows that are masked as a whole.",
     ),
-    "check-accumulation": (
-        "Check that the loss is divided once by the accumulation steps, or by the tokens of all of them.",
-    ),
-    "check-resume": ("Check that optimizer, scheduler, scaler and data order were restored with the weights.",),
-    "check-skip-limit": ("Look at the trainer's own limit for skipped steps.",),
-    "shrink-adapter": ("Try a smaller adapter: a lower rank or alpha.",),
-    "read-traceback": ("Read the traceback.",),
 }
+
+# Why the rate stands first, by what the log shows before the failure.
+RATE_AT_ONCE = (
+    "Lower the learning rate, {a_third}: the first row that was logged is step {first_bad_step}, so it failed in the "
+    "steps before, most often because the rate is too high.",
+    "Lower the learning rate, {a_third}: it failed after {finite_rows}, without a rise that was logged, most often "
+    "because the rate is too high.",
+    "Lower the learning rate, {a_third}: what is not finite from the first logged row on comes most often of too large "
+    "a first update; if it is so before any update, the rate is not to blame.",
+)
+RATE_AFTER_A_WHILE = (
+    "Lower the learning rate, {a_third}: it failed after {finite_rows} without a rise that was logged, as after a "
+    "single step that was too large.",
+)
+RATE_AFTER_A_RISE = ("Lower the learning rate, {a_third}: norm or loss rose from step {began} on, before it failed.",)
+RATE_WHILE_CLIMBING = ("Lower the learning rate, {a_third}: it failed at a height that had not been tried before.",)

@@ -1,4 +1,4 @@
-"""The metrics of a run by name: which terms of a loss fail while others do not."""
+"""What a log speaks of, by the names of its metrics: which terms of a loss fail while others do not."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gradtrend.model.words import Role
 
 # What explodes alone, and what does not.
 _EXPLODES, _DOMINATES, _STAYS = 100.0, 10.0, 3.0
+_CTC = r"(?i)(?<![a-z])(?:att)?ctc(?![a-z])"
 _TERM = r"(?i)(?:^|[/_. ])kl(?:$|[/_. ])|loss|^l[a-z]{3}$"
 _WHOLE = (
     r"(?i)^(?:\w+/)?(?:total|train|training|sum|avg|tot|mean|running|all|batch|val|valid|eval|test)?[/_. ]?loss"
@@ -32,6 +33,21 @@ def values_named(log: RunLog, pattern: str) -> FloatArray:
     if name is None:
         return np.zeros(0)
     return log.table.filter(pl.col("series") == name)["value"].to_numpy()
+
+
+def speaks_of(log: RunLog, sign: str) -> bool:
+    """Whether a log shows one of the signs: its lines mention it, or its metrics or settings say the same."""
+    if sign in log.signs:
+        return True
+    if sign == "ctc":
+        return any(re.search(_CTC, name) for name in metrics_of(log))
+    return sign == "float16" and (bool(log.settings.in_float16) or _scales_loss(log))
+
+
+def _scales_loss(log: RunLog) -> bool:
+    """Whether the loss is scaled at all: runs in bfloat16 log a scale of 1."""
+    scale = log.table.filter(pl.col("role") == Role.LOSS_SCALE.value)["value"]
+    return bool((scale != 1).any())
 
 
 def terms_of(log: RunLog) -> list[str]:

@@ -117,7 +117,6 @@ LANGUAGE: Mapping[str, Framework] = {
         warm_up_longer="--lr-warmup",
         clip_gradients="--clip-norm",
         raise_batch="--optimizer-delay",
-        check_skip_limit="--check-gradient-nan",
     ),
     "seq2seq-attn": framework(
         "seq2seq-attn", "translation old", lower_lr="-learning_rate", clip_lower="-max_grad_norm"

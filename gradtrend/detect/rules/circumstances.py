@@ -153,6 +153,7 @@ _OTHERS: Mapping[str, Callable[[Curve], bool | None]] = {
     "no_overflow_report": lambda curve: not _has_overflow_report(curve) and not _has_capture(curve),
     "no_lr": lambda curve: curve.run.lr is None,
     "no_layers": lambda curve: not curve.run.layers,
+    "one_row": lambda curve: max((len(one) for one in (*curve.run.norms, *curve.run.losses)), default=0) == 1,
     "rises_at_once": _rises_at_once,
     "rises_later": lambda curve: not _rises_at_once(curve),
     "fails_at_once": _fails_at_once,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.shape import Change, Shape
-from gradtrend.detect.curves.terms import metrics_of
+from gradtrend.detect.curves.terms import metrics_of, speaks_of
 from gradtrend.detect.frameworks import framework_of
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.measures.spans import Steps, first_span
@@ -69,7 +69,7 @@ def _can_show(shows: Shows, curve: Curve) -> bool:
         kinds = framework_of(name).kinds
         if name not in shows.frameworks and kinds.isdisjoint(shows.kinds):
             return False
-    if shows.signs and log.signs.isdisjoint(shows.signs):
+    if shows.signs and not any(speaks_of(log, sign) for sign in shows.signs):
         return False
     return not shows.metrics or any(re.search(one, metric) for one in shows.metrics for metric in metrics_of(log))
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gradtrend.detect.curves.failure import failed_at, rows_before_failure
 from gradtrend.detect.curves.levels import median
-from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.curves.run import Curve, RunCurves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.rules.circumstances import lr_at, moment_of
 from gradtrend.model.runlog import Note
@@ -22,7 +23,7 @@ TEMPLATE_NAMES = frozenset(
         "grad_step", "loss_step", "loss_metric", "loss_before", "loss_after", "capture", "capture_step", "module",
         "report_step", "spike_step", "spike_end", "spike_peak", "late_spike_step", "late_spike_end", "late_spike_peak",
         "risen_to", "counted", "terms", "exploding_term", "times", "loss_flat", "loss_first", "loss_best", "loss_end",
-        "how_long",
+        "how_long", "how_soon",
     }
 )  # fmt: skip
 
@@ -82,6 +83,7 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
         "accumulation": settings.accumulation or 1,
         "nonfinite_step": state.collapse_step,
         "how_long": _ONE_LEFT if state.collapse_points <= 1 else _FOR_GOOD,
+        "how_soon": _how_soon(run),
         "grad_step": state.grad_first,
         "loss_step": state.loss_first,
         "loss_metric": run.loss.metric if run.loss is not None else None,
@@ -97,6 +99,14 @@ def template_values(curve: Curve, note: Note | None = None) -> dict[str, object]
     if shape is not None:
         values |= _shape_values(curve)
     return values
+
+
+def _how_soon(run: RunCurves) -> str | None:
+    """When norm or loss fails, in healthy rows; None where neither does."""
+    if failed_at(run) is None:
+        return None
+    rows = rows_before_failure(run)
+    return f"after {rows} healthy row{'s' if rows > 1 else ''}" if rows else "from the first row on"
 
 
 def _ends_on_zero(curve: Curve) -> bool:

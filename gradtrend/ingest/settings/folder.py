@@ -62,7 +62,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     from gradtrend.ingest.files.yaml import read_yaml, read_yaml_list
 
     if path.name == _OVERRIDES:
-        return dict(word.lstrip("+~").split("=", 1) for word in read_yaml_list(path) if "=" in word)
+        # `~key=value` takes a key away.
+        said = (word for word in read_yaml_list(path) if "=" in word and not word.startswith("~"))
+        return dict(word.lstrip("+").split("=", 1) for word in said)
     return read_yaml(path)
 
 

@@ -17,7 +17,7 @@ _WORDS: tuple[tuple[str, tuple[bytes, ...]], ...] = (
     ("ms-swift", (b"info:swift",)),
     ("ms-swift", (b"ms-swift",)),
     ("ms-swift", (b"global_step/max_steps",)),
-    ("verl", (b"actor/pg_loss", b"actor/")),
+    ("verl", (b"actor/pg_loss",)),
     ("openrlhf", (b"openrlhf",)),
     ("lerobot", (b"smpl:", b"ep:", b"grdn:")),
     ("nemo", (b"reduced_train_loss",)),

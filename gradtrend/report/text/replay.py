@@ -42,7 +42,7 @@ def _block(replay: Replay, style: Style) -> list[str]:
         ("Capture", _capture_lines(replay.inspection, style)),
         ("Why", [line for text in replay.why for line in wrapped(text, style)]),
         ("Precisions", _sweep_lines(replay.sweep, style)),
-        ("Before it (module outputs, absolute)", _frame_lines(replay, style)),
+        ("Before it (module outputs, absolute)", _frame_lines(replay)),
         ("Gradients that stand out", _layer_lines(replay.layers)),
         ("Bear in mind", [line for text in _notes(replay) for line in wrapped(text, style)]),
         ("Next", _next_lines(replay, style)),
@@ -124,7 +124,7 @@ def _cell(value: float | None) -> str:
     return "" if value is None else number(value)
 
 
-def _frame_lines(replay: Replay, style: Style) -> list[str]:
+def _frame_lines(replay: Replay) -> list[str]:
     return [
         f"  {_name(frame.module or '(the model)')}  {escape(frame.module_class):<18} {frame.magnitude.dtype:<9} "
         f"{number(frame.magnitude.abs_min):>9} to {number(frame.magnitude.abs_max)}"

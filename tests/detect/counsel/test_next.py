@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from gradtrend.detect.counsel.phrases import PHRASES
@@ -16,8 +18,8 @@ from gradtrend.detect.rules.template import TEMPLATE_NAMES
 from gradtrend.model.advice import ACTION_IDS, Advice
 from gradtrend.model.report import RunReport
 from gradtrend.model.runlog import Note, RunLog, Settings
-from gradtrend.model.words import Severity, Verdict
-from tests.detect.runs import FIXTURES, Labelled, judged, labelled_runs, log_of, read, shipped_rules
+from gradtrend.model.words import Role, Severity, Verdict
+from tests.detect.runs import FIXTURES, Labelled, judged, labelled_runs, log_of, read, rows, shipped_rules
 
 NAN, INF = math.nan, math.inf
 N = 60
@@ -71,8 +73,8 @@ def of(framework: str | None = None, signs: Sequence[str] = (), **more: object) 
         ),
         (of("transformers", norm=[*CALM[:9], NAN], loss=FALLS[:10]), ["stabler-precision", "lower-lr", "check-data"]),
         (of(signs=["stops-on-nonfinite"]), ["lower-lr", "check-data", "check-loss-term"]),
-        (of(loss=FALLS, signs=["scale-at-minimum"]), ["lower-lr", "clip-gradients", "raise-batch"]),
-        (of("icefall", loss=FALLS, signs=["scale-at-minimum"]), ["lower-lr", "check-data", "stabler-precision"]),
+        (of(loss=DEAD, signs=["scale-at-minimum"]), ["lower-lr", "clip-gradients", "raise-batch"]),
+        (of("icefall", loss=DEAD, signs=["scale-at-minimum"]), ["lower-lr", "check-data", "stabler-precision"]),
         (of(norm=[*CALM, 900.0], loss=[*FALLS, 1.6]), ["check-data", "re-run-to-reproduce", "clip-gradients"]),
         (of(norm=CALM, loss=FALLS), ["nothing-to-do"]),
         (of(norm=CALM[:4], loss=FALLS[:4]), ["nothing-to-do", "log-more-often"]),
@@ -92,6 +94,93 @@ def test_a_single_norm_that_is_not_finite_may_be_a_skipped_step() -> None:
         True,
     )
     assert "check-data" in ids(report)
+
+
+SKIPPED = [*EXPLODES[:2], NAN, *EXPLODES[3:]]
+
+
+@pytest.mark.parametrize(
+    ("report", "first"),
+    [
+        (of(norm=SKIPPED, loss=RISES), ["lower-lr", "clip-gradients"]),
+        (of(norm=SKIPPED, loss=[*RISES[:2], NAN, *RISES[3:]]), ["lower-lr", "clip-gradients"]),
+        (of("espnet", norm=SKIPPED, loss=[*RISES[:2], NAN, *RISES[3:]]), ["lower-lr", "clip-gradients"]),
+        (of(norm=[1.0, NAN, *[10 ** (-i / 8) for i in range(58)]], loss=[2.3] * N), ["check-normalization"]),
+    ],
+)
+def test_a_step_without_a_value_does_not_hide_what_the_others_say(report: RunReport, first: list[str]) -> None:
+    assert ids(report)[: len(first)] == first
+
+
+@pytest.mark.parametrize("framework", [None, "fairseq", "icefall"])
+def test_a_minimum_of_the_loss_scale_that_is_only_mentioned_changes_nothing(framework: str | None) -> None:
+    for values in ({"norm": CALM, "loss": FALLS}, {"loss": FALLS}):
+        assert ids(of(framework, ["scale-at-minimum"], **values))[0] == "nothing-to-do"
+
+
+def test_one_spike_of_a_speech_models_loss_is_no_lost_update() -> None:
+    report = of("espnet", norm=CALM, loss=[*FALLS[:30], 40.0, *FALLS[31:]])
+    assert {f.rule for f in report.findings if f.severity is not Severity.INFO} == {"GT301"}
+    assert ids(report)[0] == "nothing-to-do"
+
+
+def test_a_norm_that_does_not_come_back_is_not_nothing() -> None:
+    report = of(norm=[*CALM[:30], *[3000.0 + 100 * (i % 3) for i in range(30)]], loss=FALLS)
+    assert "GT104" in {f.rule for f in report.findings}
+    assert "nothing-to-do" not in ids(report)
+    assert ids(report)[0] == "lower-lr"
+
+
+@pytest.mark.parametrize(
+    ("good", "said"), [(0, "from the first row on"), (1, "after 1 healthy row,"), (7, "after 7 healthy rows,")]
+)
+def test_how_soon_it_fails(good: int, said: str) -> None:
+    report = of("transformers", norm=[*CALM[:good], *[NAN] * 6], loss=[*FALLS[: good or 1], *[0.0] * 6])
+    assert said in next(f.message for f in report.findings if f.rule == "GT701")
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [([1e-4 * (i + 1) for i in range(20)], "target of the learning rate"), ([0.02] * 20, "learning rate (0.02 at")],
+)
+def test_a_rate_that_still_climbs_is_not_the_one_in_the_config(rates: Sequence[float], said: str) -> None:
+    report = of("detectron2", loss=[*FALLS[:12], *[NAN] * 8], lr=rates)
+    assert said in next(one.text for one in report.next if one.action == "lower-lr")
+
+
+@pytest.mark.parametrize(("rows_seen", "asked"), [(1, True), (12, False)])
+def test_the_next_steps_are_asked_for_where_one_was_seen(rows_seen: int, asked: bool) -> None:
+    log = log_of(norm=[0.0] * rows_seen, loss=[0.0] * rows_seen)
+    table = pl.concat([log.table, rows("train/reward_std", Role.OTHER, [0.4] * rows_seen)])
+    report = judged(dataclasses.replace(log, table=table))
+    assert "GT708" in {f.rule for f in report.findings}
+    assert ("re-run-to-reproduce" in ids(report)) is asked
+
+
+RATES = [1e-4 * (i + 1) for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (of(loss=[NAN] * 8), "from the first logged row on"),
+        (of(loss=[NAN] * 8, steps=[100 * (i + 1) for i in range(8)]), "the first row that was logged is step 100"),
+        (of(loss=[NAN] * 8, steps=[100 * (i + 1) for i in range(8)], notes=(NO_STEPS,)), "from the first logged row"),
+        (
+            of(loss=[2.3, *[NAN] * 8], lr=[0.004] * 9),
+            "a third of 0.004, the highest so far: it failed after 1 finite row,",
+        ),
+        (of(loss=[2.3, 2.2, 2.1, *[NAN] * 8]), "after 3 finite rows, without a rise"),
+        (of(loss=[*FALLS[:12], *[NAN] * 8], lr=RATES), "of its target (it was still climbing, at 0.0012): it failed"),
+        (of("detectron2", loss=[NAN] * 20, lr=RATES), "of its target (it was still climbing, at 1.00e-4)"),
+        (of(loss=DEAD), "after 40 finite rows without a rise"),
+        (of(loss=[*FALLS[:40], *[4.0 + 3 * i for i in range(12)], *[NAN] * 8]), "rose from step 41 on"),
+    ],
+)
+def test_why_the_rate_stands_first_is_said_by_the_log(report: RunReport, said: str) -> None:
+    first = report.next[0]
+    assert first.action == "lower-lr"
+    assert said in first.text
 
 
 def test_a_rate_that_moves_nothing_is_not_to_blame() -> None:
@@ -190,19 +279,19 @@ def test_situations_and_phrases_name_actions_that_there_are() -> None:
         assert set(situation.texts) <= set(situation.actions)
         assert situation.why.endswith(".")
         assert len(set(situation.actions)) == len(situation.actions)
-        worded = {action for rule in shipped_rules() for action in (one.id for one in rule.actions)}
-        assert set(situation.actions) <= set(PHRASES) | worded
     assert len({situation.name for situation in SITUATIONS}) == len(SITUATIONS)
-    assert set(PHRASES) <= ACTION_IDS
-    own = {"so_far", "yet", "typical", "failed_at", "began", "lr_climbing"}
-    names = {name for texts in PHRASES.values() for text in texts for name in re.findall(r"\{(\w+)\}", text)}
+    # Findings word their own actions: a phrase is for those that a situation adds.
+    assert set(PHRASES) == {action for situation in SITUATIONS for action in situation.actions}
+    own = {"so_far", "yet", "typical", "failed_at", "began", "lr_climbing", "a_third", "finite_rows", "first_bad_step"}
+    every = [*PHRASES.values(), *(texts for situation in SITUATIONS for texts in situation.texts.values())]
+    names = {name for texts in every for text in texts for name in re.findall(r"\{(\w+)\}", text)}
     assert names <= TEMPLATE_NAMES | own
 
 
 def test_options_stand_behind_actions_that_are_given_somewhere() -> None:
     given = {action for situation in SITUATIONS for action in situation.actions}
     given |= {action.id for rule in shipped_rules() for action in rule.actions if action.id}
-    assert {action for name in frameworks() for action in framework_of(name).options} <= given | set(PHRASES)
+    assert {action for name in frameworks() for action in framework_of(name).options} <= given
 
 
 @pytest.mark.parametrize(

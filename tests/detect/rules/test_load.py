@@ -196,6 +196,12 @@ def test_bytes_that_are_no_text_and_a_folder_that_is_none_or_no_file(tmp_path: P
     assert problems(tmp_path) == ["mine.toml: not a file"]
 
 
+def test_shipped_files_are_named_for_their_rules() -> None:
+    for file in (Path(__file__).parents[3] / "rules").rglob("*.toml"):
+        told = tomllib.loads(file.read_text(encoding="utf-8"))
+        assert file.stem == f"{told['id']}-{told['name']}"
+
+
 def test_the_file_of_a_rule(tmp_path: Path) -> None:
     folder(tmp_path, mine=GOOD)
     assert rule_text("US1", tmp_path) == GOOD

@@ -145,6 +145,13 @@ def test_hydra_keeps_the_config_and_what_was_said_on_the_command_line(tmp_path: 
     assert settings_of(tmp_path) == Settings(learning_rate=0.01, gradient_clip=2.0, batch_size=48)
 
 
+@pytest.mark.parametrize("word", ["~trainer.gradient_clip_val=1.0", "~trainer.gradient_clip_val"])
+def test_what_hydra_was_told_to_take_away_is_not_set(tmp_path: Path, word: str) -> None:
+    (tmp_path / ".hydra").mkdir()
+    (tmp_path / ".hydra/overrides.yaml").write_text(f"- {word}\n- ++optimizer.lr=0.02\n")
+    assert settings_of(tmp_path) == Settings(learning_rate=0.02)
+
+
 @pytest.mark.parametrize("broken", ["{", "[1, 2]", "- a: [", "", "\0"])
 def test_hydra_s_files_may_be_broken(tmp_path: Path, broken: str) -> None:
     (tmp_path / ".hydra").mkdir()
