@@ -17,7 +17,7 @@ from gradtrend.detect.curves.failure import (
     rows_before_failure,
 )
 from gradtrend.detect.curves.run import RunCurves
-from gradtrend.detect.curves.terms import metrics_of, speaks_of
+from gradtrend.detect.curves.terms import metrics_of, regresses_boxes, speaks_of
 from gradtrend.detect.frameworks import Framework, framework_of
 from gradtrend.detect.rules.circumstances import lr_at
 from gradtrend.model.finding import Finding
@@ -33,7 +33,6 @@ _COMES_BACK = frozenset({"GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "
 _RISES = frozenset({"GT303", "GT307"})  # of a loss
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
-_BOXES = r"(?i)(?:^|[_/. ])(?:l?box|bbox|rpn|iou|giou|dfl|box_reg|rcnn|obj)(?:$|[_/. ])|loss_box|box_loss"
 _GROUP_REWARD = r"(?:^|/)(?:reward_std|frac_reward_zero_std)$|^completions/"
 _PREFERENCE = r"(?:^|/)(?:logps|logits|rewards)/(?:chosen|rejected|margins|accuracies)$"
 _REWARD = r"(?i)(?<![a-z])(?:reward|return|score)s?(?![a-z])|surrogate|value_function|value_?loss|policy_?loss"
@@ -102,7 +101,7 @@ class Facts:
     @cached_property
     def detection(self) -> bool:
         """Whether boxes are regressed."""
-        return self.kind("detection") or self.named(_BOXES)
+        return self.kind("detection") or regresses_boxes(self.run.log)
 
     @cached_property
     def group_rewards(self) -> bool:

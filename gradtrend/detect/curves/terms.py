@@ -15,10 +15,11 @@ from gradtrend.model.words import Role
 # What explodes alone, and what does not.
 _EXPLODES, _DOMINATES, _STAYS = 100.0, 10.0, 3.0
 _CTC = r"(?i)(?<![a-z])(?:att)?ctc(?![a-z])"
+_BOXES = r"(?i)(?:^|[_/. ])(?:l?box|bbox|rpn|iou|giou|dfl|box_reg|rcnn|obj)(?:$|[_/. ])|loss_box|box_loss"
 _TERM = r"(?i)(?:^|[/_. ])kl(?:$|[/_. ])|loss|^l[a-z]{3}$"
 _WHOLE = (
-    r"(?i)^(?:\w+/)?(?:total|train|training|sum|avg|tot|mean|running|all|batch|val|valid|eval|test)?[/_. ]?loss"
-    r"(?:[/_](?:avg\w*|total|mean|step|epoch|scale\w*))?$"
+    r"(?i)^(?:\w+/)?(?:total|train|training|sum|avg|tot|mean|running|all|batch|val|valid|eval|test|lm)?[/_. ]?loss"
+    r"(?:[/_ ](?:avg\w*|total|mean|step|epoch|scale\w*))?$"
 )
 
 
@@ -42,6 +43,11 @@ def speaks_of(log: RunLog, sign: str) -> bool:
     if sign == "ctc":
         return any(re.search(_CTC, name) for name in metrics_of(log))
     return sign == "float16" and (bool(log.settings.in_float16) or _scales_loss(log))
+
+
+def regresses_boxes(log: RunLog) -> bool:
+    """Whether terms of boxes are logged: it is of a detector."""
+    return any(re.search(_BOXES, name) for name in metrics_of(log))
 
 
 def _scales_loss(log: RunLog) -> bool:

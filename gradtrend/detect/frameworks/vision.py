@@ -50,7 +50,8 @@ VISION: Mapping[str, Framework] = {
         warm_up_longer="SOLVER.WARMUP_ITERS",
         raise_batch="SOLVER.IMS_PER_BATCH",
     ),
-    "mmengine": framework("MMEngine", "detection", **_MM),
+    "mmdet": framework("MMDetection", "detection", **_MM),
+    "mmengine": framework("MMEngine", **_MM),
     "ultralytics": framework(
         "Ultralytics",
         "detection",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.shape import Change, Shape
-from gradtrend.detect.curves.terms import metrics_of, speaks_of
+from gradtrend.detect.curves.terms import metrics_of, regresses_boxes, speaks_of
 from gradtrend.detect.frameworks import framework_of
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.measures.spans import Steps, first_span
@@ -66,7 +66,7 @@ def _can_show(shows: Shows, curve: Curve) -> bool:
     log = curve.run.log
     name = log.settings.framework
     if shows.frameworks or shows.kinds:
-        kinds = framework_of(name).kinds
+        kinds = framework_of(name).kinds | ({"detection"} if regresses_boxes(log) else set())
         if name not in shows.frameworks and kinds.isdisjoint(shows.kinds):
             return False
     if shows.signs and not any(speaks_of(log, sign) for sign in shows.signs):

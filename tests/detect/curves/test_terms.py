@@ -9,7 +9,7 @@ import pytest
 
 from gradtrend.detect.counsel import Facts
 from gradtrend.detect.curves.run import run_curves
-from gradtrend.detect.curves.terms import speaks_of
+from gradtrend.detect.curves.terms import regresses_boxes, speaks_of, terms_of
 from gradtrend.model.runlog import RunLog, Settings
 from gradtrend.model.words import Role, Verdict
 from tests.detect.runs import log_of, rows
@@ -42,3 +42,16 @@ def with_metric(name: str) -> RunLog:
 def test_rules_and_counsel_ask_one_question(log: RunLog, sign: str, speaks: bool) -> None:
     assert speaks_of(log, sign) is speaks
     assert Facts(run_curves(log), Verdict.UNDETERMINED, ()).sign(sign) is speaks
+
+
+@pytest.mark.parametrize(
+    ("name", "boxes"),
+    [("loss_bbox", True), ("train/box_loss", True), ("loss_cls", False), ("decode.loss_ce", False)],
+)
+def test_boxes_are_known_by_their_terms(name: str, boxes: bool) -> None:
+    assert regresses_boxes(with_metric(name)) is boxes
+
+
+@pytest.mark.parametrize("name", ["lm loss", "train/lm_loss", "loss scale", "total loss", "loss/scale"])
+def test_the_whole_loss_and_its_scale_are_no_terms(name: str) -> None:
+    assert terms_of(with_metric(name)) == []

@@ -14,7 +14,7 @@ from tests.detect.runs import read
 
 LINES = {
     "detectron2": "[03/04 11:22:33 d2.utils.events]:  eta: 1:02:03  iter: 19  total_loss: 2.1  lr: 0.0002",
-    "mmengine": "2026-01-02 03:04:05,678 - mmdet - INFO - Epoch [1][50/7330]\tlr: 1.978e-03, loss: 1.2",
+    "mmdet": "2026-01-02 03:04:05,678 - mmdet - INFO - Epoch [1][50/7330]\tlr: 1.978e-03, loss: 1.2",
     "transformers": "{'loss': 1.5, 'grad_norm': 0.7, 'learning_rate': 2e-05, 'epoch': 0.1}",
     "trl": "{'loss': 0.6, 'grad_norm': 2.0, 'learning_rate': 1e-06, 'rewards/chosen': 0.1, 'epoch': 0.1}",
     "llama-factory": "[INFO|2026-01-02 03:04:05] llamafactory.train.callbacks:157 >> {'loss': 1.5}",
@@ -163,6 +163,31 @@ def test_a_line_of_letters_costs_no_time_by_its_square() -> None:
     text = b"loss" * 4000 + b" 1.0 (inf) "  # at most what is ever read of a log
     assert said_in(text) == said_in(text)
     assert not said_in(text).notes
+
+
+@pytest.mark.parametrize(
+    ("line", "float16"),
+    [
+        ("iteration 9 | lm loss: 2.0 | loss scale: 1.0 | grad norm: 1.2", False),
+        ("iteration 9 | lm loss: 2.0 | loss scale: 1024.0 | grad norm: 1.2", True),
+        ("Mean amp_loss loss: 0.2", False), ("amp_opt_level: O1", True), ("amp: true", True),
+    ],
+)  # fmt: skip
+def test_a_scale_of_one_and_other_things_called_amp_are_no_float16(line: str, float16: bool) -> None:
+    assert ("float16" in said_in(line.encode()).signs) is float16
+
+
+@pytest.mark.parametrize(
+    "end", ["loss is nan, skipping this batch\n", "loss is nan\nstep 9 loss 2.0\n"], ids=["left out", "went on"]
+)
+def test_a_batch_that_is_left_out_is_no_end(end: str) -> None:
+    assert not said_in(b"step 1 loss 2.3\n" * 300 + end.encode()).signs
+
+
+def test_the_first_part_of_a_stream_has_no_end() -> None:
+    text = b"step 1 loss 2.3\nNaN loss during training\n"
+    assert said_in(text).signs
+    assert not said_in(text, to_end=False).signs
 
 
 def test_words_of_a_failure_count_at_the_end_alone() -> None:
