@@ -127,6 +127,36 @@ def test_the_bar_of_an_evaluation_gives_no_step() -> None:
     assert series("".join(row.format(step) for step in (10, 20, 30, 40)), "grad_norm")[0] == [None] * 4
 
 
+@pytest.mark.parametrize(
+    ("form", "first"),
+    [
+        ("100%|██████████| 50/50 [00:04<00:00, 11.3it/s, epoch={}/100, avg_loss={}]", 1),
+        ("Epoch {}: 100%|███| 50/50 [00:01<00:00, loss={}, v_num=1]", 0),
+        ("==> Start Training Epoch {}, lr=0.01\nloss={} (0.0157), lr=0.01: : 100% 50/50 [00:12<00:00,  1.37it/s]", 1),
+        ("Train Epoch: {} Loss: {}: 100% 50/50 [00:12<00:00,  1.37it/s]", 1),
+    ],
+)
+@pytest.mark.parametrize("values", [(3.5, 2.5, 1.5), ("nan",) * 3])
+def test_finished_bars_are_one_point_an_epoch(form: str, first: int, values: tuple[object, ...]) -> None:
+    reading = read_text(lines(form, enumerate(values, first)))
+    (name,) = (name for name in reading.series if "loss" in name.lower())
+    assert points(reading, name) == [(50 * (i + 1), str(value)) for i, value in enumerate(values)]
+
+
+def test_a_bar_drawn_again_at_its_end_is_one_point() -> None:
+    bars = "Epoch {0}: 0%| | 0/50 [00:00, loss=9.5]\nEpoch {0}: 100%|█| 50/50 [00:01, loss=8.5]\n"
+    text = bars + "Epoch {0}: 100%|█| 50/50 [00:01, loss={1}]"
+    assert series(lines(text, [(0, 3.5), (1, 2.5)]), "loss") == ([0, 50, 100], ["9.5", "9.5", "2.5"])
+    ends = "Epoch 7: 100%|█| 50/50 [00:01, loss={}]"
+    assert series(lines(ends, [(3.5,), (2.5,), (1.5,)]), "loss") == ([50], ["1.5"])
+
+
+def test_finished_bars_of_a_step_of_a_total_stay_there() -> None:
+    rows = [(1, 40, 3.5), (2, 90, 2.5), (3, 100, 1.5), (4, 100, 0.5)]
+    text = lines("Epoch {0}: {1}%|█| {1}/100 [00:01, loss={2}]", rows)
+    assert series(text, "loss")[0] == [40, 90, 100]
+
+
 def test_rows_over_two_lines_share_the_step() -> None:
     form = "iteration: {0} grad_norm: {1}\nloss_a:0.1  loss_b:{1}"
     assert series(lines(form, [(100, 4.5), (105, 5.5), (110, 6.5)]), "loss_b") == (
