@@ -20,6 +20,8 @@ _ON = r"(?!['\"]?\s*[=:]\s*['\"]?(?:false|none|null|no|off|0)\b)"
 # A trainer that stops says so at the very end; the same words earlier, or with these, are of a batch that was left out.
 _STOPS, _LAST_WORDS = "stops-on-nonfinite", 2048
 _LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d")  # training went on after what stands before it
+# A finite loss that exceeds the trainer's own limit.
+_FINITE = re.compile(rb"exploded(?: to|:| ?=| \()? ?[-+]?\d")
 _LEFT_OUT = re.compile(rb"\bskip|\bignor|\bretr(?:y|ies)|(?<!cannot )\bcontinu(?:e|ing)\b")
 # In lines in lower case: any of these words, each a sign by itself, or only where the pattern below finds it.
 _WORDS: Mapping[str, tuple[bytes, ...]] = {
@@ -84,8 +86,7 @@ def with_lines(reading: Reading, text: bytes | None = None) -> Reading:
 
 
 def said_in(text: bytes, unread: bool = False, to_end: bool = True) -> Said:
-    """What a piece of a text log says; `unread` where no row of it could be read, `to_end` where the log ends with it.
-    """
+    """What a piece of a text log says; `unread` where no row of it could be read, `to_end` where it is the end."""
     lower = text.lower()
     signs = {name for name, words in _WORDS.items() if any(word in lower for word in words)}
     signs = {name for name in signs if name not in _ONLY or re.search(_ONLY[name].encode(), lower)}
@@ -99,7 +100,7 @@ def said_in(text: bytes, unread: bool = False, to_end: bool = True) -> Said:
 def _says_stop(last: bytes) -> bool:
     """Whether a line behind the last row says that the trainer stops, and not that it leaves a batch out."""
     for line in reversed(last.splitlines()):
-        if any(word in line for word in _WORDS[_STOPS]) and not _LEFT_OUT.search(line):
+        if any(word in line for word in _WORDS[_STOPS]) and not (_LEFT_OUT.search(line) or _FINITE.search(line)):
             return True
         if _LOGGED.search(line):
             return False
