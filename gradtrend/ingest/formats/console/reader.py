@@ -34,6 +34,7 @@ _LOG_NAME = re.compile(
 )
 # Files beside a run's logs that may well name a loss: settings, tables and documents are not console text.
 _OTHER_KINDS = re.compile(r"\.(?:jsonl?|ndjson|ya?ml|csv|tsv|toml|xml|html|md|rst|py|ipynb|cfg|ini|sh|tex|diff|patch)$")
+_OF_TABLES = (b"loss", b"norm", b"grad")  # one of them stands in the header of every table
 _ENOUGH = 2  # lines of a file with any other name that must look like logged ones
 
 
@@ -49,8 +50,23 @@ def claims(path: Path, head: bytes) -> bool:
         return True
     pieces = re.split(rb"[\r\n]+", text)
     reader = LineReader()
-    read = (reader.read(piece) for piece in pieces[:2000] if len(piece) < 20_000)
-    return sum(logged is not None and not logged.plan.held_out for logged in read) >= _ENOUGH
+    looked_at = [piece for piece in pieces[:2000] if len(piece) < 20_000]
+    read = (reader.read(piece) for piece in looked_at)
+    if sum(logged is not None and not logged.plan.held_out for logged in read) >= _ENOUGH:
+        return True
+    return _has_table(looked_at)
+
+
+def _has_table(pieces: Sequence[bytes]) -> bool:
+    """Whether the lines hold a table of a step and a loss or a gradient norm, with rows."""
+    table, rows = TableReader(), ConsoleRows()
+    for piece in pieces:
+        if table.is_open and table.take(0, piece, rows):
+            if rows.seen >= _ENOUGH:
+                return True
+        elif any(word in piece.lower() for word in _OF_TABLES):
+            table.open_at(piece)
+    return False
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
