@@ -19,6 +19,7 @@ from gradtrend.ingest.formats.console.scan import LineScanner
 from gradtrend.ingest.formats.console.series import series_of_rows
 from gradtrend.ingest.formats.console.steps.bars import BarSteps
 from gradtrend.ingest.formats.console.steps.blocks import BlockSteps
+from gradtrend.ingest.formats.console.steps.epochs import EpochHeads
 from gradtrend.ingest.formats.console.steps.gaps import missing_steps
 from gradtrend.ingest.formats.console.tables import TableReader
 from gradtrend.ingest.formats.console.warnings import Warnings
@@ -93,6 +94,7 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
     table = TableReader()
     megatron = MegatronLosses()
     blocks = BlockSteps()
+    heads = EpochHeads()
     bars = BarSteps()
     warnings = Warnings()
     pieces = Pieces()
@@ -113,7 +115,7 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
         else:
             if logged.plan.place.bar and b"kipp" in raw:  # a warning behind a bar that was not yet at its end
                 warnings.take(number, raw, rows)
-            logged = blocks.place(logged, raw, scanner)
+            logged = heads.place(blocks.place(logged, raw, scanner), scanner)
             if warnings.zero_pending:
                 logged = warnings.unmask(logged)
             if logged.counter == UNKNOWN:
