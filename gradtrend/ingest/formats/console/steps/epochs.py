@@ -15,7 +15,7 @@ from gradtrend.ingest.reading.counters import UNKNOWN
 
 _HEAD = re.compile(
     r"^[\W\d_]*(?:(?:info|debug|warning)\W+)?(?:(?:start(?:ing|ed)?|begin(?:ning)?|train(?:ing)?|at|of|in|for|the|now)\W+){0,4}"
-    r"epochs?(?:\W{1,3}|_)(\d{1,9})(?![\w.])(?!\s*[:,|-]?\s*(?:loss|step|iter|batch))",
+    r"epoch(?:\W{1,3}|_)(\d{1,9})(?![\w.])(?!\s*[:,|-]?\s*(?:loss|step|iter|batch))",
     re.IGNORECASE,
 )
 

@@ -49,3 +49,4 @@ def test_a_run_that_is_resumed_is_no_epoch() -> None:
 
 def test_other_talk_of_epochs_names_none() -> None:
     assert steps("saving after epoch {}", [(1, (0, 10)), (2, (0, 10))]) == [0, 10, 0, 10]
+    assert steps("Epochs: {}", [(9, (0, 10)), (3, (0, 10))]) == [0, 10, 0, 10]
