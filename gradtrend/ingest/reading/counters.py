@@ -43,7 +43,10 @@ def _per_epoch(counter: Ints, total: Ints) -> int:
 def _restarts(epoch: Ints, counter: Ints, total: Ints, redrawn: bool) -> bool:
     if (epoch == UNKNOWN).any():
         return bool(_next_epoch(counter, total, redrawn).any())
-    return bool(((np.diff(counter) < 0) & (np.diff(epoch) > 0)).any())
+    rises, back = np.diff(epoch) > 0, np.diff(counter)
+    # Finished bars, one an epoch: the counter stands at its end in each.
+    ended = (back == 0) & (counter[:-1] == total[:-1]) & (total[:-1] == total[1:])
+    return bool((rises & (back < 0)).any()) or bool(ended[rises].any() and (back[rises] <= 0).all())
 
 
 def _next_epoch(counter: Ints, total: Ints, redrawn: bool) -> npt.NDArray[np.bool_]:

@@ -22,6 +22,8 @@ _NOT_1 = r"(?!\w{1,3}['\"]?\W{1,4}1(?:\.0*)?(?![\d.e]))"
 # A trainer that stops says so at the very end; the same words earlier, or with these, are of a batch that was left out.
 _STOPS, _LAST_WORDS = "stops-on-nonfinite", 2048
 _LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d")  # training went on after what stands before it
+# A finite loss that exceeds the trainer's own limit.
+_FINITE = re.compile(rb"exploded(?: to|:| ?=| \()? ?[-+]?\d")
 _LEFT_OUT = re.compile(rb"\bskip|\bignor|\bretr(?:y|ies)|(?<!cannot )\bcontinu(?:e|ing)\b")
 # In lines in lower case: any of these words, each a sign by itself, or only where the pattern below finds it.
 _WORDS: Mapping[str, tuple[bytes, ...]] = {
@@ -100,7 +102,7 @@ def said_in(text: bytes, unread: bool = False, to_end: bool = True) -> Said:
 def _says_stop(last: bytes) -> bool:
     """Whether a line behind the last row says that the trainer stops, and not that it leaves a batch out."""
     for line in reversed(last.splitlines()):
-        if any(word in line for word in _WORDS[_STOPS]) and not _LEFT_OUT.search(line):
+        if any(word in line for word in _WORDS[_STOPS]) and not (_LEFT_OUT.search(line) or _FINITE.search(line)):
             return True
         if _LOGGED.search(line):
             return False

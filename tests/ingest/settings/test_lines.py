@@ -63,6 +63,8 @@ def test_a_framework_is_known_by_its_lines(framework: str | None, line: str) -> 
         ("Batch 8: Invalid loss, terminating training", "stops-on-nonfinite"),
         ("NanLossDuringTrainingError: NaN loss during training.", "stops-on-nonfinite"),
         ("RuntimeError: Magnitude of gradient is bad: -nan", "stops-on-nonfinite"),
+        ("RuntimeError: Loss exploded to nan at step 51!", "stops-on-nonfinite"),
+        ("Loss exploded at step 51", "stops-on-nonfinite"),
     ],
 )
 def test_a_sign_is_seen(line: str, sign: str) -> None:
@@ -79,6 +81,7 @@ def test_a_sign_is_seen(line: str, sign: str) -> None:
         "deduct, ductile, octco",
         "we skip this chapter",
         "loss 2.3 grad_norm 1.2",
+        "RuntimeError: Loss exploded to 150.0 at step 51!",
     ],
 )
 def test_other_words_are_no_signs(line: str) -> None:

@@ -7,13 +7,17 @@ import re
 from gradtrend.model.runlog import Note
 
 _BAD = rb"(?:nan|inf(?:inite)?|not finite|non-?finite)"
+# A number behind `exploded`: a stop at the trainer's own limit, of a loss that is finite.
+_FINITE = rb"(?: to|:| ?=| \()? ?[-+]?\d"
 # What trainers say of the loss when they stop on it.
 _OF_LOSS = (
     rb"loss (?:is|was|became|becomes?)\W{1,3}-?" + _BAD + rb"\b",  # DETR, timm, MAE, detectron2, mmengine
     rb"non-?finite loss|(?:nan|inf) loss (?:during|detected|encountered)|NanLossDuringTrainingError",  # TF's Estimator
     rb"loss ?tensor is (?:inf|nan)",  # its Object Detection API
     rb"invalid loss, terminating",  # Keras's TerminateOnNaN
-    rb"loss exploded|loss is NAN or INF|loss returned in .{1,40} is (?:nan|inf)",  # Tacotron, MindSpore, Lightning
+    rb"loss (?:has )?exploded(?!"
+    + _FINITE
+    + rb")|loss is NAN or INF|loss returned in .{1,40} is (?:nan|inf)",  # Tacotron, MindSpore, Lightning
 )
 _OF_ANYTHING = (
     rb"nan(?:s| or infs?)? detected|detected (?:nan|inf)|found (?:nan|inf)s? in",

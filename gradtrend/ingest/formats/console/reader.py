@@ -19,6 +19,7 @@ from gradtrend.ingest.formats.console.scan import LineScanner
 from gradtrend.ingest.formats.console.series import series_of_rows
 from gradtrend.ingest.formats.console.steps.bars import BarSteps
 from gradtrend.ingest.formats.console.steps.blocks import BlockSteps
+from gradtrend.ingest.formats.console.steps.epochs import EpochHeads
 from gradtrend.ingest.formats.console.steps.gaps import missing_steps
 from gradtrend.ingest.formats.console.tables import TableReader
 from gradtrend.ingest.formats.console.warnings import Warnings
@@ -34,6 +35,7 @@ _LOG_NAME = re.compile(
 )
 # Files beside a run's logs that may well name a loss: settings, tables and documents are not console text.
 _OTHER_KINDS = re.compile(r"\.(?:jsonl?|ndjson|ya?ml|csv|tsv|toml|xml|html|md|rst|py|ipynb|cfg|ini|sh|tex|diff|patch)$")
+_OF_TABLES = (b"loss", b"norm", b"grad")  # one of them stands in the header of every table
 _ENOUGH = 2  # lines of a file with any other name that must look like logged ones
 
 
@@ -49,8 +51,23 @@ def claims(path: Path, head: bytes) -> bool:
         return True
     pieces = re.split(rb"[\r\n]+", text)
     reader = LineReader()
-    read = (reader.read(piece) for piece in pieces[:2000] if len(piece) < 20_000)
-    return sum(logged is not None and not logged.plan.held_out for logged in read) >= _ENOUGH
+    looked_at = [piece for piece in pieces[:2000] if len(piece) < 20_000]
+    read = (reader.read(piece) for piece in looked_at)
+    if sum(logged is not None and not logged.plan.held_out for logged in read) >= _ENOUGH:
+        return True
+    return _has_table(looked_at)
+
+
+def _has_table(pieces: Sequence[bytes]) -> bool:
+    """Whether the lines hold a table of a step and a loss or a gradient norm, with rows."""
+    table, rows = TableReader(), ConsoleRows()
+    for piece in pieces:
+        if table.is_open and table.take(0, piece, rows):
+            if rows.seen >= _ENOUGH:
+                return True
+        elif any(word in piece.lower() for word in _OF_TABLES):
+            table.open_at(piece)
+    return False
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
@@ -77,6 +94,7 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
     table = TableReader()
     megatron = MegatronLosses()
     blocks = BlockSteps()
+    heads = EpochHeads()
     bars = BarSteps()
     warnings = Warnings()
     pieces = Pieces()
@@ -97,7 +115,7 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
         else:
             if logged.plan.place.bar and b"kipp" in raw:  # a warning behind a bar that was not yet at its end
                 warnings.take(number, raw, rows)
-            logged = blocks.place(logged, raw, scanner)
+            logged = heads.place(blocks.place(logged, raw, scanner), scanner)
             if warnings.zero_pending:
                 logged = warnings.unmask(logged)
             if logged.counter == UNKNOWN:

@@ -35,6 +35,8 @@ _SKIPPED = re.compile(
     r"|found (?:nan|inf)s? (?:or (?:nan|inf)s? )?in (?:the )?grad",
     re.IGNORECASE,
 )
+# NVIDIA's FP16_Optimizer names the scale of the update that it skips, and not the next one.
+_ATTEMPTED = re.compile(r"attempted (?:loss|grad)[ _-]?scale\s*[:=]\s*(?P<scale>\d[\d.]*(?:e[+-]?\d+)?)", re.IGNORECASE)
 _NEW_SCALE = re.compile(
     r"(?:reduc(?:ing|ed)|decreas(?:ing|ed)|lower(?:ing|ed)|setting|set|new)\s+(?:the\s+)?"
     r"(?:(?:loss|grad)[ _-]?scale\s+)?(?:to|is|=|:)[\s:]*(?P<scale>\d[\d.]*(?:e[+-]?\d+)?)",
@@ -78,7 +80,7 @@ class Warnings:
         if said is None:
             return False
         values = [] if norm is None else [(SKIPPED_NORM, norm["value"], parse_number(norm["value"]) or math.nan)]
-        scale = _NEW_SCALE.search(text)
+        scale = _NEW_SCALE.search(text) or _ATTEMPTED.search(text)
         if scale is not None and (number_ := parse_number(scale["scale"].rstrip("."))) is not None:
             values.append((_SCALE_NAME, scale["scale"], number_))
         self.rank = rank

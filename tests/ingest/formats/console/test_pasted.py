@@ -127,6 +127,64 @@ def test_the_bar_of_an_evaluation_gives_no_step() -> None:
     assert series("".join(row.format(step) for step in (10, 20, 30, 40)), "grad_norm")[0] == [None] * 4
 
 
+@pytest.mark.parametrize(
+    ("form", "first"),
+    [
+        ("100%|██████████| 50/50 [00:04<00:00, 11.3it/s, epoch={}/100, avg_loss={}]", 1),
+        ("Epoch {}: 100%|███| 50/50 [00:01<00:00, loss={}, v_num=1]", 0),
+        ("==> Start Training Epoch {}, lr=0.01\nloss={} (0.0157), lr=0.01: : 100% 50/50 [00:12<00:00,  1.37it/s]", 1),
+        ("Train Epoch: {} Loss: {}: 100% 50/50 [00:12<00:00,  1.37it/s]", 1),
+    ],
+)
+@pytest.mark.parametrize("values", [(3.5, 2.5, 1.5), ("nan",) * 3])
+def test_finished_bars_are_one_point_an_epoch(form: str, first: int, values: tuple[object, ...]) -> None:
+    reading = read_text(lines(form, enumerate(values, first)))
+    (name,) = (name for name in reading.series if "loss" in name.lower())
+    assert points(reading, name) == [(50 * (i + 1), str(value)) for i, value in enumerate(values)]
+
+
+def test_a_bar_drawn_again_at_its_end_is_one_point() -> None:
+    bars = "Epoch {0}: 0%| | 0/50 [00:00, loss=9.5]\nEpoch {0}: 100%|█| 50/50 [00:01, loss=8.5]\n"
+    text = bars + "Epoch {0}: 100%|█| 50/50 [00:01, loss={1}]"
+    assert series(lines(text, [(0, 3.5), (1, 2.5)]), "loss") == ([0, 50, 100], ["9.5", "9.5", "2.5"])
+    ends = "Epoch 7: 100%|█| 50/50 [00:01, loss={}]"
+    assert series(lines(ends, [(3.5,), (2.5,), (1.5,)]), "loss") == ([50], ["1.5"])
+
+
+def test_finished_bars_of_a_step_of_a_total_stay_there() -> None:
+    rows = [(1, 40, 3.5), (2, 90, 2.5), (3, 100, 1.5), (4, 100, 0.5)]
+    text = lines("Epoch {0}: {1}%|█| {1}/100 [00:01, loss={2}]", rows)
+    assert series(text, "loss")[0] == [40, 90, 100]
+
+
+@pytest.mark.parametrize("word", ["iter", "iterations", "step"])
+def test_numbers_ahead_of_their_words_are_epoch_and_step(word: str) -> None:
+    form = f"{{:03d}} epoch, {{:05d}} {word}, average time 0.66, loss {{}}"
+    assert series(lines(form, [(0, 3000, 1.5), (0, 6000, "nan"), (0, 9000, "nan")]), "loss") == (
+        [3000, 6000, 9000], ["1.5", "nan", "nan"],
+    )  # fmt: skip
+    rows = [(epoch, step, 1.5) for epoch in (0, 1) for step in (0, 50, 99)]
+    assert series(lines(form, rows), "loss")[0] == [0, 50, 99, 100, 150, 199]
+
+
+def test_a_word_that_names_the_number_behind_it_is_not_of_the_one_before() -> None:
+    text = lines("took 3 epoch, 60 iter: {} loss {}", [(7, 2.5), (8, 1.5), (9, 0.5)])
+    assert series(text, "loss")[0] == [7, 8, 9]
+
+
+def test_names_joined_to_their_numbers() -> None:
+    text = lines("step_{}:\tloss_{}", [(78600, -4.32), (78620, 4191.68), (78640, "nan")])
+    assert series(text, "loss") == ([78600, 78620, 78640], ["-4.32", "4191.68", "nan"])
+
+
+@pytest.mark.parametrize("name", ["loss_1:", "loss_1", "grad_norm_0", "loss_0/a:"])
+def test_a_name_that_ends_in_a_number_stays_one(name: str) -> None:
+    reading = read_text(lines(f"step_{{0}}: {name} {{1}}", [(10, 2.5), (20, 1.5)]))
+    (metric,) = reading.series
+    assert metric == name.rstrip(":")
+    assert [value for _, value in points(reading, metric)] == ["2.5", "1.5"]
+
+
 def test_rows_over_two_lines_share_the_step() -> None:
     form = "iteration: {0} grad_norm: {1}\nloss_a:0.1  loss_b:{1}"
     assert series(lines(form, [(100, 4.5), (105, 5.5), (110, 6.5)]), "loss_b") == (
@@ -232,6 +290,14 @@ def test_an_overflow_gives_the_loss_scale(form: str, scales: list[str]) -> None:
     steps, values = series(text, "loss scale")
     assert steps == [0, 1, 2]
     assert [float(value) for value in values] == [64, 32, 16]
+
+
+def test_the_scale_of_a_skipped_update_without_the_next_one() -> None:
+    form = "step {} loss 1.5\nOVERFLOW! Skipping step. Attempted loss scale: {}"
+    reading = read_text(lines(form, [(1, "8388608.0"), (2, "4194304.0"), (3, "2097152")]))
+    assert points(reading, "loss scale") == [(1, "8388608.0"), (2, "4194304.0"), (3, "2097152.0")]
+    assert dict(reading.notes[0].measures)["skipped_updates"] == 3
+    assert read_text("step 1 loss 1.5\nAttempted loss scale: 64.0 at the start\n").notes[:-1] == ()
 
 
 def test_hysteresis_is_no_loss_scale() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -90,3 +91,21 @@ def test_indented_values_below_a_step_line(head: str) -> None:
 def test_numpy_s_savetxt_marks_its_header() -> None:
     text = "# step loss grad_norm\n" + "".join(f"{i:.4e} {9 - i:.4e} {i + 0.5:.4e}\n" for i in range(5))
     assert points(text, "grad_norm") == [(i, repr(i + 0.5)) for i in range(5)]
+
+
+@pytest.mark.parametrize("text", [*TABLES.values(), "step loss gnorm lr\n1 3.2 0.5 0.1\n2 3.1 nan 0.1\n"])
+def test_a_text_with_a_table_is_a_log(text: str) -> None:
+    assert console.claims(Path("notes.txt"), text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| step | loss | grad_norm |\n|---|---|---|\n| 1 | 3.2 | 0.5 |\n",  # one row
+        "| step | loss | grad_norm |\n| one | low | high |\n| two | low | high |\n",
+        "| model | loss | grad_norm |\n| 7 | 3.2 | 0.5 |\n| 13 | 3.1 | 0.5 |\n",
+        "the loss at each step\nfell in runs\n1 2 3 4\n1 2 3 4\n",
+    ],
+)
+def test_a_text_without_rows_of_steps_is_none(text: str) -> None:
+    assert not console.claims(Path("notes.txt"), text.encode())

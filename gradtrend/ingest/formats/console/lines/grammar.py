@@ -16,7 +16,9 @@ from gradtrend.ingest.formats.console.lines.labels import name_before
 from gradtrend.ingest.reading.numbers import parse_number
 
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?(?![\d,])|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_NONFINITE = r"(?:1\.\#(?:inf|ind|qnan)\d*|nan(?:\(ind\))?|inf(?:inity)?|null)(?!\w)"
+_NONFINITE = (
+    r"(?:1\.\#(?:inf|ind|qnan)\d*|nan(?:\(ind\))?|inf(?:inity)?|null)(?:(?!\w)|(?<=nan)(?-i:(?=x+\b|[A-Z][a-z]+\b)))"
+)
 _VALUE = re.compile(
     rf"(?<![\w.])(?P<text>[-+]?(?:(?P<word>{_NONFINITE})|{_NUMBER}))(?P<unit>%|[A-Za-zµ][\w/%]*)?(?![\w]|\.\d)",
     re.IGNORECASE,
@@ -78,7 +80,9 @@ def tokens(line: str) -> Iterator[Token]:
     groups = Groups(line)
     while (match := _VALUE.search(line, position)) is not None:
         label = line[end : match.start()]
-        position = match.end()
+        # `nanxxx`, `nanBatch 8`: the word behind is none of its unit.
+        unit = "" if match["word"] and (match["unit"] or "")[:1].isalpha() else match["unit"] or ""
+        position = match.end() if unit else match.end("text")
         name, explicit = name_before(groups.read(label))
         if match["word"] and not name and not explicit and label.strip():
             continue  # `number of nan iterations: 0`: the word belongs to the label of the next value
@@ -93,7 +97,7 @@ def tokens(line: str) -> Iterator[Token]:
             full,
             name,
             match["text"],
-            match["unit"] or "",
+            unit,
             *span,
             at,
             total.span(1) if total else None,

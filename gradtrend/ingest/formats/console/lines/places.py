@@ -26,6 +26,12 @@ _EPOCHS = frozenset({"epoch", "ep", "epochs"})
 _RANKS = frozenset({"rank", "local_rank", "global_rank"})
 _TRAIN = re.compile(r"^(?:training|trainer|train)(?:_|$)")
 _BAR = re.compile(r"%\s?\||\[[^\]]*(?:it/s|s/it)|━")
+# `003 epoch, 06000 iter, loss 2.1`: each number ahead of its word.
+_BEFORE_WORDS = re.compile(
+    r"(?<![\w.,/:=])(\d{1,9}) epochs?\b[\s,|;]{1,3}(\d{1,15})"
+    r" (?:iter(?:ation)?s?|steps?|(?:mini)?batch(?:es)?)\b(?!\s*[:=(])",
+    re.IGNORECASE,
+)
 # transformers' own lines: a dict without a step, which the bars around it must not number.
 _STEPLESS = re.compile(r"\{'(?:loss|eval_loss)': '?[-\d.ni]")
 
@@ -83,6 +89,9 @@ def place_of(text: str, found: Sequence[Token], metrics_at: int) -> Place:
             in_epoch=bool(epoch and (key_of(own.name) in _OF_EPOCH or _is_boxed(epoch, own))),
             from_one=own.name == "Train Step" and own.total is not None and "Profiling [" in text,
         )
+    counted = _BEFORE_WORDS.search(text, 0, max(0, metrics_at))
+    if counted is not None and epoch is None:
+        return place._replace(epoch=counted.span(1), counter=counted.span(2))
     if _STEPLESS.search(text) or not places:
         return place
     if epoch is None and len(places) >= 2 and not place.bar:

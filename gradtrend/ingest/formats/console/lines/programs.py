@@ -62,6 +62,14 @@ _PROGRAMS = (
         (("loss", "loss"),),
         in_epoch=True,
     ),
+    # `step_78600:\tloss_-4.32`: names and numbers joined by an underscore
+    _Program(
+        "step_",
+        re.compile(
+            rf"(?:^|[\s\])>-])step_(?P<step>\d+)\s*[:,|]\s*loss_(?P<loss>{_N})(?=\s*(?:$|[,;|]))", re.IGNORECASE
+        ),
+        (("loss", "loss"),),
+    ),
     # fastai 0.7: the bar of an epoch, with the smoothed loss behind its times
     _Program(
         "% [",

@@ -20,6 +20,7 @@ from gradtrend.ingest.formats.console.scan import LineScanner
 
 _BAR = re.compile(rb"(\d{1,12})/(\d{1,12}) \[[\d:?]")
 _FEW_MISSING = 0.1  # share of rows without a bar: those at the end of a block that was read, or beside another bar
+_FEWEST_OF_JOB = 3  # rows of each job where a log holds several
 _MOST_ROWS = 200_000  # a log with more rows than that under bars names its steps elsewhere
 
 _Bar = tuple[int, int]
@@ -70,7 +71,7 @@ def _bar(text: bytes, which: int) -> _Bar | None:
 
 
 def _steps(bars: Sequence[_Bar | None]) -> list[int]:
-    """A step for each row, or nothing where they do not rise throughout under one total."""
+    """A step for each row, or nothing where they do not rise under one total (a second job begins again)."""
     totals = Counter(bar[1] for bar in bars if bar is not None)
     if not totals:
         return []
@@ -79,8 +80,36 @@ def _steps(bars: Sequence[_Bar | None]) -> list[int]:
     steps = [bars[index][0] for index in known]  # type: ignore[index]
     if len(bars) - len(known) > _FEW_MISSING * len(bars):
         return []
-    if any(later <= earlier for earlier, later in itertools.pairwise(steps)):
+    begins = _begins(steps)
+    if not begins:
         return []
+    if len(known) == len(bars):
+        return steps
+    if len(begins) > 1:
+        ends = [*(known[at] for at in begins[1:]), len(bars)]
+        starts = [0, *ends[:-1]]
+        return [step for start, end in zip(starts, ends, strict=True) for step in _filled(bars[start:end], total)]
+    return _filled(bars, total)
+
+
+def _begins(steps: Sequence[int]) -> list[int]:
+    """Where in the steps the bar of each job begins, the second where it stands at its start again; nothing where the
+    steps do not rise within a job.
+    """
+    begins = [0]
+    for index, (earlier, later) in enumerate(itertools.pairwise(steps), 1):
+        if later <= earlier:
+            if later > steps[0]:
+                return []
+            begins.append(index)
+    lengths = np.diff([*begins, len(steps)])
+    return begins if len(begins) == 1 or int(lengths.min()) >= _FEWEST_OF_JOB else []
+
+
+def _filled(bars: Sequence[_Bar | None], total: int) -> list[int]:
+    """A step for each row of one job."""
+    known = [index for index, bar in enumerate(bars) if bar is not None and bar[1] == total]
+    steps = [bars[index][0] for index in known]  # type: ignore[index]
     if len(known) == len(bars):
         return steps
     # A line through the first and the last, so that a row at an end has a step as well.

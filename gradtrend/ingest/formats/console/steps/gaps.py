@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from gradtrend.ingest.formats.console.lines.plan import says
+from gradtrend.ingest.reading.names import SKIPPED_NORM
 from gradtrend.model.runlog import Note
 from gradtrend.model.words import Role
 
@@ -17,7 +18,7 @@ _FEWEST = 8  # points from which a rhythm shows
 
 def missing_steps(series: Mapping[str, pl.DataFrame]) -> tuple[Note, ...]:
     """A note that counts the missing steps of the best-logged gradient norm (or loss), if there are any."""
-    names = sorted(series, key=lambda name: -series[name].height)
+    names = sorted((name for name in series if name != SKIPPED_NORM), key=lambda name: -series[name].height)
     for role in (Role.GRAD_NORM, Role.LOSS):
         metric = next((name for name in names if says(name) is role), None)
         if metric is not None:

@@ -51,7 +51,10 @@ def _counted(rows: ConsoleRows) -> Ints:
     if _is_epoch_and_batch(counter, total):
         epoch, counter, total = counter, total, np.full_like(total, UNKNOWN)
     counter = whole_counts(counter, np.frombuffer(rows.rounding, dtype=np.intc))
-    steps = whole_run_steps(epoch, counter, total, rows.in_epoch, rows.zero_based, any(rows.bar))
+    certain = rows.in_epoch
+    if _are_ended_bars(rows, epoch, counter, total):
+        epoch, certain = _lines_counted(rows), True
+    steps = whole_run_steps(epoch, counter, total, certain, rows.zero_based, any(rows.bar))
     if (steps == UNKNOWN).mean() > _UNPLACED and not rows.in_epoch:
         by_epoch = np.where(counter == UNKNOWN, epoch, counter)
         if (by_epoch == UNKNOWN).mean() <= _UNPLACED and (counter == UNKNOWN).mean() > _UNPLACED:
@@ -63,6 +66,21 @@ def _counted(rows: ConsoleRows) -> Ints:
 
 def _is_constant(counter: Ints) -> bool:
     return len(counter) > _FEW and counter[0] != UNKNOWN and bool((counter == counter[0]).all())
+
+
+def _are_ended_bars(rows: ConsoleRows, epoch: Ints, counter: Ints, total: Ints) -> bool:
+    """Whether all rows are bars at their end, n of the same n, on several lines and without an epoch: one an epoch."""
+    return (
+        all(rows.bar)
+        and len(set(rows.line)) > _FEW
+        and bool((epoch == UNKNOWN).all() and (counter == total).all() and (total == total[0]).all())
+        and int(total[0]) > 0
+    )
+
+
+def _lines_counted(rows: ConsoleRows) -> Ints:
+    """(rows,) the index of each row's line among the lines with rows; a bar that is drawn again stays on its line."""
+    return np.unique(np.frombuffer(rows.line, dtype=np.int64), return_inverse=True)[1].astype(np.int64)
 
 
 def _is_epoch_and_batch(counter: Ints, total: Ints) -> bool:

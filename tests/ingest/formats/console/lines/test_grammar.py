@@ -37,6 +37,9 @@ def named(line: str) -> dict[str, float | None]:
         ("📉 Step 100 → loss=2.5", {"loss": 2.5}),
         ("[D loss: 0.69] [G loss: 0.70] [D grad norm: 1.2]", {"D loss": 0.69, "G loss": 0.7, "D grad norm": 1.2}),
         ("  encoder.0.weight: grad_norm=0.5", {"encoder.0.weight: grad_norm": 0.5}),
+        ("loss: nanxxx, CTCLoss: nanxxx", {"loss": math.nan, "CTCLoss": math.nan}),
+        ("grad_norm: NaNBatch size: 8", {"grad_norm": math.nan, "Batch size": 8.0}),
+        ("loss: nanmean, x: nan_to_num, y: nans, mode: info, z: infxxx, loss: NanLossDuringTraining", {}),
         ("loss -> 3.5; grad norm => 2", {"loss": 3.5, "grad norm": 2.0}),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 from gradtrend.ingest.formats.console import reader as console
+from gradtrend.ingest.reading.names import SKIPPED_NORM
 
 
 def notes(steps: list[int]) -> list[tuple[str, float]]:
@@ -28,3 +29,11 @@ def test_no_rhythm_no_gaps() -> None:
 
 def test_going_back_is_no_gap() -> None:
     assert notes([*range(20), *range(10, 30)]) == []
+
+
+def test_skipped_updates_alone_have_no_rhythm() -> None:
+    bar, warning = "{}/900 [00:10<01:00]", "The grad norm is nan. Skipping updating the model."
+    text = "".join(f"{s}%| | {bar.format(s)} {warning}\n" for s in [*range(10), *range(20, 30)])
+    (reading,) = console.read_stream(io.BufferedReader(io.BytesIO((text + "step 1 loss 2.0\n").encode())))
+    assert SKIPPED_NORM in reading.series
+    assert [note.kind for note in reading.notes] == ["skipped-updates"]
