@@ -150,7 +150,7 @@ class _Walk:
             else:
                 self._file(entry)
         except OSError as error:  # what cannot be read hides nothing else
-            if is_folder:
+            if is_folder or _LOG_NAME.search(entry.name):
                 self.passed_over.append(PassedOver(entry, error.strerror or str(error), unread=True))
 
     def _folder(self, folder: Path, depth: int) -> None:
@@ -167,7 +167,11 @@ class _Walk:
             self.logs.append(LogFile(folder, adapter))
 
     def _file(self, file: Path) -> None:
-        if self._never.search(file.name) or not file.is_file():
+        if self._never.search(file.name):
+            return
+        if not file.is_file():
+            if file.is_symlink() and not file.exists() and _LOG_NAME.search(file.name):
+                self.passed_over.append(PassedOver(file, "a link to nothing"))
             return
         status = file.stat()
         if (status.st_dev, status.st_ino) in self._seen:

@@ -12,6 +12,7 @@ import pytest
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.runs.finding.find import RunFiles, find_runs
+from gradtrend.ingest.runs.finding.tree import found_below
 from tests.ingest.readings import runs_at
 from tests.ingest.runs.writers import console, csv, events, fit, hf_state, jsonl, wandb
 from tests.places import RUNS
@@ -273,3 +274,10 @@ def test_folders_that_all_link_to_one_another_end(tmp_path: Path) -> None:
 def test_an_empty_path_is_not_the_current_folder() -> None:
     with pytest.raises(InputError, match="empty path"):
         find_runs("")
+
+
+def test_a_link_to_nothing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").symlink_to(tmp_path / "gone" / "metrics.jsonl")
+    (tmp_path / "notes.txt").symlink_to(tmp_path / "gone" / "notes.txt")
+    told = found_below(tmp_path, "auto").passed_over
+    assert [(one.path.name, one.reason, one.unread) for one in told] == [("metrics.jsonl", "a link to nothing", False)]

@@ -34,7 +34,7 @@ class EpochHeads:
             return logged
         if self._start == UNKNOWN:
             self._start, self._epoch = logged.counter, _head(scanner, UNKNOWN)
-        elif self._epoch != UNKNOWN and self._start >= logged.counter < self._last:
+        elif self._epoch != UNKNOWN and self._start >= logged.counter <= self._last:
             self._epoch = _head(scanner, self._epoch)
         self._last = logged.counter
         return logged if self._epoch == UNKNOWN else logged._replace(epoch=self._epoch)

@@ -50,3 +50,7 @@ def test_a_run_that_is_resumed_is_no_epoch() -> None:
 def test_other_talk_of_epochs_names_none() -> None:
     assert steps("saving after epoch {}", [(1, (0, 10)), (2, (0, 10))]) == [0, 10, 0, 10]
     assert steps("Epochs: {}", [(9, (0, 10)), (3, (0, 10))]) == [0, 10, 0, 10]
+
+
+def test_one_row_an_epoch_at_its_last_count() -> None:
+    assert steps("Epoch {}/8", [(epoch, (100,)) for epoch in (1, 2, 3)]) == [1, 2, 3]
