@@ -299,3 +299,9 @@ def test_options_stand_behind_actions_that_are_given_somewhere() -> None:
 )
 def test_what_explodes_is_told_to_lower_the_rate(run: Labelled) -> None:
     assert ids(run.report)[0] == "lower-lr"
+
+
+def test_a_loss_that_stands_is_not_asked_for_nan() -> None:
+    report = of(loss=[3.0 + 0.01 * (i % 3) for i in range(N)])
+    assert ids(report)[:3] == ["lower-lr", "check-data", "check-loss-term"]
+    assert not any("NaN" in one.text or "log or root of 0" in one.text for one in report.next)

@@ -103,6 +103,10 @@ OF_ANY_RUN: tuple[Situation, ...] = (
         lambda facts: "GT302" in facts.fired,
         ("lower-lr", "check-data", "check-loss-term"),
         "A rate too high to leave the plateau, data that do not say the labels, a term that collapsed.",
+        {
+            "check-data": ("Check that labels belong to their inputs, and inputs are scaled as the model expects.",),
+            "check-loss-term": ("Log the terms of the loss apart: one may stand, or outweigh the others.",),
+        },
     ),
     Situation(
         "healthy so far",
