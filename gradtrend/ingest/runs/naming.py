@@ -37,14 +37,13 @@ class Owned(NamedTuple):
     folder: bool = True
     below: bool = True
 
-    @classmethod
-    def of(cls, files: RunFiles, folder: Path, others: Sequence[Path]) -> Owned:
-        """What is a run's whose folder this is, `others` being those of the other runs. Around a log that was given by
-        itself others may lie.
-        """
-        alone = folder not in others
-        inner = alone and Path(files.name).is_dir() and not any(folder in other.parents for other in others)
-        return cls(alone, inner)
+
+def owned(files: RunFiles, folders: Sequence[Path]) -> list[Owned]:
+    """What is each run's own, by the folders of all. Around a log that was given by itself others may lie."""
+    counts = Counter(folders)
+    above = {parent for folder in counts for parent in folder.parents}
+    all_seen = Path(files.name).is_dir()
+    return [Owned(counts[folder] == 1, counts[folder] == 1 and all_seen and folder not in above) for folder in folders]
 
 
 def places_of(files: RunFiles, groups: Sequence[Group], single_folder: frozenset[str]) -> list[Place]:

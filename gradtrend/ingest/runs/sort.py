@@ -18,7 +18,7 @@ from gradtrend.ingest.runs.evidence.likeness import Like, compare, near
 from gradtrend.ingest.runs.evidence.traces import Trace, trace_of
 from gradtrend.ingest.runs.finding.places import age, names
 from gradtrend.ingest.runs.finding.run_files import RunFiles
-from gradtrend.ingest.runs.naming import Owned, Place, places_of
+from gradtrend.ingest.runs.naming import Owned, Place, owned, places_of
 from gradtrend.ingest.runs.parts import Choice, Part, RunParts, Unread
 from gradtrend.ingest.runs.stored_groups import of_one_run_of_each_store
 from gradtrend.model.runlog import Note
@@ -46,8 +46,8 @@ def runs_of(files: RunFiles, parts: Sequence[Part], errors: Sequence[Unread], ch
     _attach_debug(runs, files)
     left = _attach_errors(runs, [*errors, *_unread(files)])
     _tell(runs, files, unused, grouping)
-    for run in runs:
-        run.owns = Owned.of(files, run.place.folder, [other.place.folder for other in runs if other is not run])
+    for run, owns in zip(runs, owned(files, [run.place.folder for run in runs]), strict=True):
+        run.owns = owns
     found = [run.parts() for run in runs]
     found += _alone(files, left)
     return tuple(found) or (RunParts(files.name, files.folder, errors=tuple(errors)),)
