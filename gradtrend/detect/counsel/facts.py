@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +16,9 @@ from gradtrend.detect.curves.failure import (
     rows_before_failure,
 )
 from gradtrend.detect.curves.run import RunCurves
-from gradtrend.detect.curves.terms import metrics_of, regresses_boxes, speaks_of
+from gradtrend.detect.curves.terms import names_metric, speaks_of
 from gradtrend.detect.frameworks import Framework, framework_of
-from gradtrend.detect.rules.circumstances import lr_at
+from gradtrend.detect.rules.circumstances import kinds_of, lr_at
 from gradtrend.model.finding import Finding
 from gradtrend.model.words import Severity, Verdict
 
@@ -27,8 +26,8 @@ from gradtrend.model.words import Severity, Verdict
 MOVES_NOTHING = 1e-7
 # Rows that a run has behind it before a failure: with fewer it never trained.
 _TRAINED = 5
-# GT104 is not among them: a level that changed for good does not come back.
-# Warnings of a norm or a loss that moves within what a healthy run does, or stands as that of a converged one.
+# Warnings of a norm or a loss that moves within what a healthy run does, or stands as that of a converged one. GT104 is
+# not among them: a level that changed for good does not come back.
 _COMES_BACK = frozenset({"GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "GT306"})
 _RISES = frozenset({"GT303", "GT307"})  # of a loss
 _CLIMBS = 3  # rates, each above the one before
@@ -57,8 +56,8 @@ class Facts:
         return framework_of(self.name)
 
     def kind(self, *kinds: str) -> bool:
-        """Whether the framework is of one of these kinds."""
-        return not self.framework.kinds.isdisjoint(kinds)
+        """Whether the log is of a network of one of these kinds."""
+        return not kinds_of(self.run.log).isdisjoint(kinds)
 
     def sign(self, *names: str) -> bool:
         """Whether the log shows one of these signs."""
@@ -66,7 +65,7 @@ class Facts:
 
     def named(self, pattern: str) -> bool:
         """Whether a metric has such a name."""
-        return any(re.search(pattern, name) for name in metrics_of(self.run.log))
+        return names_metric(self.run.log, pattern)
 
     @cached_property
     def fired(self) -> frozenset[str]:
@@ -74,17 +73,22 @@ class Facts:
         return frozenset(finding.rule for finding in self.findings)
 
     @cached_property
+    def _serious(self) -> frozenset[str]:
+        """The ids of the rules that warn of what is trained, not of what is logged."""
+        serious = (f.rule for f in self.findings if f.severity is not Severity.INFO)
+        return frozenset(rule for rule in serious if not rule.startswith("GT5"))
+
+    @cached_property
     def alarmed(self) -> bool:
-        """Whether a rule warns of what is trained, not of what is logged."""
-        return any(f.severity is not Severity.INFO and not f.rule.startswith("GT5") for f in self.findings)
+        """Whether a rule warns of what is trained."""
+        return bool(self._serious)
 
     @cached_property
     def healthy(self) -> bool:
         """Whether the verdict says so, and no warning is of more than a norm or a loss that moves and comes back."""
         if self.verdict not in (Verdict.STABLE, Verdict.WARMUP_SPIKE):
             return False
-        serious = {f.rule for f in self.findings if f.severity is not Severity.INFO and not f.rule.startswith("GT5")}
-        return serious <= _COMES_BACK and not self.run.nonfinite.loss_count
+        return self._serious <= _COMES_BACK and not self.run.nonfinite.loss_count
 
     @cached_property
     def went_wrong(self) -> bool:
@@ -101,7 +105,7 @@ class Facts:
     @cached_property
     def detection(self) -> bool:
         """Whether boxes are regressed."""
-        return self.kind("detection") or regresses_boxes(self.run.log)
+        return self.kind("detection")
 
     @cached_property
     def group_rewards(self) -> bool:

@@ -28,6 +28,11 @@ def metrics_of(log: RunLog) -> Sequence[str]:
     return tuple(log.reasons) or tuple(log.table["series"].cast(pl.String).unique(maintain_order=True))
 
 
+def names_metric(log: RunLog, pattern: str) -> bool:
+    """Whether a metric has such a name."""
+    return any(re.search(pattern, name) for name in metrics_of(log))
+
+
 def values_named(log: RunLog, pattern: str) -> FloatArray:
     """The values of the first metric with such a name, in the order logged; empty without one."""
     name = next((name for name in metrics_of(log) if re.search(pattern, name)), None)
@@ -41,13 +46,13 @@ def speaks_of(log: RunLog, sign: str) -> bool:
     if sign in log.signs:
         return True
     if sign == "ctc":
-        return any(re.search(_CTC, name) for name in metrics_of(log))
+        return names_metric(log, _CTC)
     return sign == "float16" and (bool(log.settings.in_float16) or _scales_loss(log))
 
 
 def regresses_boxes(log: RunLog) -> bool:
     """Whether terms of boxes are logged: it is of a detector."""
-    return any(re.search(_BOXES, name) for name in metrics_of(log))
+    return names_metric(log, _BOXES)
 
 
 def _scales_loss(log: RunLog) -> bool:

@@ -7,13 +7,21 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from gradtrend.detect.curves.run import Curve
+from gradtrend.detect.curves.terms import regresses_boxes
 from gradtrend.detect.curves.warmup import SWITCH_FACTOR
 from gradtrend.detect.frameworks import framework_of
+from gradtrend.model.runlog import RunLog
 
 # A log that begins later than this is an excerpt, and its first step says nothing of the run's.
 _FIRST_STEPS = 10
 # Samples an optimizer step below which one outlier makes a tenth of the gradient.
 _SMALL_BATCH = 8
+
+
+def kinds_of(log: RunLog) -> frozenset[str]:
+    """What kinds of network a log is of: its framework's, and detection where terms of boxes are logged."""
+    kinds = framework_of(log.settings.framework).kinds
+    return kinds | {"detection"} if regresses_boxes(log) else kinds
 
 
 def _change_step(curve: Curve) -> int | None:

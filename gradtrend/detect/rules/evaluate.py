@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.shape import Change, Shape
-from gradtrend.detect.curves.terms import metrics_of, regresses_boxes, speaks_of
-from gradtrend.detect.frameworks import framework_of
+from gradtrend.detect.curves.terms import names_metric, speaks_of
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.measures.spans import Steps, first_span
+from gradtrend.detect.rules.circumstances import kinds_of
 from gradtrend.model.finding import Evidence
 from gradtrend.model.rule import Condition, Hold, Missing, Rule, Shows
 
@@ -65,13 +64,12 @@ def _can_show(shows: Shows, curve: Curve) -> bool:
     """Whether the log is one in which a known cause can show."""
     log = curve.run.log
     name = log.settings.framework
-    if shows.frameworks or shows.kinds:
-        kinds = framework_of(name).kinds | ({"detection"} if regresses_boxes(log) else set())
-        if name not in shows.frameworks and kinds.isdisjoint(shows.kinds):
-            return False
+    asks = shows.frameworks or shows.kinds
+    if asks and name not in shows.frameworks and kinds_of(log).isdisjoint(shows.kinds):
+        return False
     if shows.signs and not any(speaks_of(log, sign) for sign in shows.signs):
         return False
-    return not shows.metrics or any(re.search(one, metric) for one in shows.metrics for metric in metrics_of(log))
+    return not shows.metrics or any(names_metric(log, one) for one in shows.metrics)
 
 
 def _checked(rule: Rule, curve: Curve, conditions: Sequence[Condition]) -> Check:

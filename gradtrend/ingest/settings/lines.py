@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gradtrend.ingest.files.streams import decoded_head, is_compressed
 from gradtrend.ingest.reading import HEAD_BYTES, Reading
+from gradtrend.ingest.reading.last_words import AT_ITS_LIMIT, LEFT_OUT, LOGGED
 from gradtrend.ingest.settings.frameworks import framework_of_lines
 from gradtrend.ingest.settings.names import merge_settings
 from gradtrend.model.runlog import Note, Settings
@@ -19,12 +20,9 @@ PART_BYTES = 8 * 1024
 _ON = r"(?!['\"]?\s*[=:]\s*['\"]?(?:false|none|null|no|off|0)\b)"
 # Megatron prints `loss scale: 1.0` where there is no scaler.
 _NOT_1 = r"(?!\w{1,3}['\"]?\W{1,4}1(?:\.0*)?(?![\d.e]))"
-# A trainer that stops says so at the very end; the same words earlier, or with these, are of a batch that was left out.
+# A trainer that stops says so at the very end; the same words earlier, or with `LEFT_OUT`, are of a batch.
 _STOPS, _LAST_WORDS = "stops-on-nonfinite", 2048
-_LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d")  # training went on after what stands before it
-# A finite loss that exceeds the trainer's own limit.
-_FINITE = re.compile(rb"exploded(?: to|:| ?=| \()? ?[-+]?\d")
-_LEFT_OUT = re.compile(rb"\bskip|\bignor|\bretr(?:y|ies)|(?<!cannot )\bcontinu(?:e|ing)\b")
+_FINITE = re.compile(rb"exploded" + AT_ITS_LIMIT)
 # In lines in lower case: any of these words, each a sign by itself, or only where the pattern below finds it.
 _WORDS: Mapping[str, tuple[bytes, ...]] = {
     "float16": (
@@ -102,9 +100,9 @@ def said_in(text: bytes, unread: bool = False, to_end: bool = True) -> Said:
 def _says_stop(last: bytes) -> bool:
     """Whether a line behind the last row says that the trainer stops, and not that it leaves a batch out."""
     for line in reversed(last.splitlines()):
-        if any(word in line for word in _WORDS[_STOPS]) and not (_LEFT_OUT.search(line) or _FINITE.search(line)):
+        if any(word in line for word in _WORDS[_STOPS]) and not (LEFT_OUT.search(line) or _FINITE.search(line)):
             return True
-        if _LOGGED.search(line):
+        if LOGGED.search(line):
             return False
     return False
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
+from gradtrend.ingest.reading.last_words import AT_ITS_LIMIT, LEFT_OUT, LOGGED
 from gradtrend.model.runlog import Note
 
 _BAD = rb"(?:nan|inf(?:inite)?|not finite|non-?finite)"
-# A number behind `exploded`: a stop at the trainer's own limit, of a loss that is finite.
-_FINITE = rb"(?: to|:| ?=| \()? ?[-+]?\d"
 # What trainers say of the loss when they stop on it.
 _OF_LOSS = (
     rb"loss (?:is|was|became|becomes?)\W{1,3}-?" + _BAD + rb"\b",  # DETR, timm, MAE, detectron2, mmengine
@@ -16,7 +15,7 @@ _OF_LOSS = (
     rb"loss ?tensor is (?:inf|nan)",  # its Object Detection API
     rb"invalid loss, terminating",  # Keras's TerminateOnNaN
     rb"loss (?:has )?exploded(?!"
-    + _FINITE
+    + AT_ITS_LIMIT
     + rb")|loss is NAN or INF|loss returned in .{1,40} is (?:nan|inf)",  # Tacotron, MindSpore, Lightning
 )
 _OF_ANYTHING = (
@@ -40,10 +39,6 @@ _STOPPED = re.compile(
 _STEP = re.compile(rb"\b(?:global[ _]?step|iteration|iter|step|update)s?\s*[=:#]?\s*(\d{1,15})\b", re.IGNORECASE)
 # A term of the loss and its value, as detectron2 prints them behind its error.
 _TERM = re.compile(rb"'(\w*loss\w*)': (?:tensor\()?(-?nan|-?inf|-?\d[\d.e+-]*)", re.IGNORECASE)
-# The trainer leaves the batch out and goes on.
-_GOES_ON = re.compile(rb"\bskip|\bignor|\bretr(?:y|ies)|(?<!cannot )\bcontinu(?:e|ing)\b", re.IGNORECASE)
-# A line that logs: training went on after what stands before it.
-_LOGGED = re.compile(rb"(?:loss|norm)\W{1,4}[+-]?\d", re.IGNORECASE)
 _TRACEBACK = re.compile(rb"Traceback \(most recent call last\):")
 _ERROR = re.compile(rb"^[^\S\r\n]*(?:\[[^\]\r\n]*\]:?\s*)?([\w.]*(?:Error|Exception)\b[^\r\n]*)", re.MULTILINE)
 _LONGEST = 200  # characters of a message that are repeated
@@ -51,8 +46,8 @@ _LONGEST = 200  # characters of a message that are repeated
 
 def ending(name: str, end: bytes) -> tuple[Note, ...]:
     """What the last lines of the log of that name, `end`, say of its end."""
-    said = [match for match in _STOPPED.finditer(end) if not _GOES_ON.search(match.group())]
-    stopped = next((m for m in reversed(said) if not _LOGGED.search(end, m.end())), None)
+    said = [match for match in _STOPPED.finditer(end) if not LEFT_OUT.search(match.group())]
+    stopped = next((m for m in reversed(said) if not LOGGED.search(end, m.end())), None)
     if stopped is not None:
         return (_stop(name, stopped, end),)
     if _TRACEBACK.search(end) is None:

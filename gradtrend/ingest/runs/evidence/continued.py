@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from gradtrend.ingest.reading import Reading
+from gradtrend.ingest.reading import Reading, last_words
 from gradtrend.ingest.runs.evidence.grouping import Group, Grouping, pairs
 from gradtrend.ingest.runs.evidence.likeness import Like, compare
 from gradtrend.ingest.runs.evidence.traces import Trace
@@ -14,7 +14,6 @@ from gradtrend.ingest.runs.finding.places import likeness, natural
 
 _GAP = 2  # intervals that may be missing where another folder goes on
 _NEVER = float("inf")
-_LAST_WORDS = ("stopped-on-nan", "crashed")  # kinds of notes
 
 
 class _Span(NamedTuple):
@@ -126,5 +125,5 @@ def _goes_on(trace: Trace, later: Trace) -> bool:
 
 
 def _going_on(reading: Reading) -> Reading:
-    notes = tuple(note for note in reading.notes if note.kind not in _LAST_WORDS)
+    notes = tuple(note for note in reading.notes if note.kind not in last_words.KINDS)
     return replace(reading, notes=notes, goes_on=True)

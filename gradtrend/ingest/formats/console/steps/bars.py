@@ -83,13 +83,8 @@ def _steps(bars: Sequence[_Bar | None]) -> list[int]:
     begins = _begins(steps)
     if not begins:
         return []
-    if len(known) == len(bars):
-        return steps
-    if len(begins) > 1:
-        ends = [*(known[at] for at in begins[1:]), len(bars)]
-        starts = [0, *ends[:-1]]
-        return [step for start, end in zip(starts, ends, strict=True) for step in _filled(bars[start:end], total)]
-    return _filled(bars, total)
+    bounds = [0, *(known[at] for at in begins[1:]), len(bars)]
+    return [step for start, end in itertools.pairwise(bounds) for step in _filled(bars[start:end], total)]
 
 
 def _begins(steps: Sequence[int]) -> list[int]:
