@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,10 @@ from gradtrend.model.runlog import RunLog
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeOptions:
-    """What the user said about one call. Raises `ConfigError` for columns that cannot be, or of another format."""
+    """What the user said about one call; `announce` is told what a replay imports.
+
+    Raises `ConfigError` for columns that cannot be, or of another format.
+    """
 
     metric: str | None = None
     loss: str | None = None
@@ -37,6 +41,7 @@ class AnalyzeOptions:
     ignore: tuple[str, ...] = ()
     replay: bool = False
     trust: bool = False
+    announce: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         if self.columns:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradtrend.errors import GradtrendError, MissingPackageError
+from gradtrend.errors import GradtrendError, MissingPackageError, ReplayError
 
 if TYPE_CHECKING:  # `import gradtrend` loads this file, and most calls replay nothing
     from gradtrend.model.contents import CaptureContents
@@ -21,12 +21,18 @@ class ReplayOptions:
     """How to replay.
 
     `precision` None: as captured, else as `setting` (what the run's own files say, "16-mixed") has it, else swept.
+    `usual_norm` is the gradient norm of the run's usual steps, by its log. `announce` is told what will be imported
+    and called before anything is. `first_run` runs a capture once in a process of its own: (path, device, precision)
+    -> whether that was finite, None where it cannot be told.
     """
 
     device: str = "auto"
     precision: str | None = None
     trust: bool = False
     setting: str | None = None
+    usual_norm: float | None = None
+    announce: Callable[[str], None] | None = None
+    first_run: Callable[[str, str, str], bool | None] | None = None
 
 
 def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: ReplayOptions) -> tuple[Replay, ...]:
@@ -39,12 +45,22 @@ def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: Re
     inspections = [inspect_capture(contents, shown) for shown, contents in captures]
     if not options.trust:
         return tuple(_untrusted(inspection) for inspection in inspections)
+    if options.announce is not None:
+        options.announce(_announcement(inspections))
     results = [
         _replay(contents, inspection, options) for (_, contents), inspection in zip(captures, inspections, strict=True)
     ]
     from gradtrend.replay.conclude.ranks import join_ranks
 
     return join_ranks(results)
+
+
+def first_run(contents: CaptureContents, device: str, precision: str) -> bool:
+    """Whether the first run of a trusted capture's step is finite. Raises `ReplayError`, and what the model raises."""
+    from gradtrend.replay.engine import first_run as run
+    from gradtrend.replay.imports import needed_imports
+
+    return run(contents, needed_imports(contents), device, precision)
 
 
 def unreadable(path: str, kind: str, problem: str) -> Replay:
@@ -76,6 +92,8 @@ def _untrusted(inspection: Inspection) -> Replay:
 
 
 def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOptions) -> Replay:
+    from gradtrend.replay.imports import DO_NOT_TRUST
+
     try:
         try:
             from gradtrend.replay.engine import replay_step
@@ -83,9 +101,16 @@ def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOp
             if error.name != "torch":
                 raise
             raise MissingPackageError("replaying needs torch", "pip install 'gradtrend[replay]'") from error
-        return replay_step(contents, inspection, options.device, options.precision, options.setting)
+        if inspection.refused:
+            raise ReplayError(f"refused: {inspection.refused[0]}", DO_NOT_TRUST)
+        return replay_step(contents, inspection, options)
     except GradtrendError as error:
         return _cannot_run(inspection, error)
+
+
+def _announcement(inspections: Sequence[Inspection]) -> str:
+    names = dict.fromkeys(name for inspection in inspections for name in inspection.imports)
+    return f"--trust: importing and calling {', '.join(names)}"
 
 
 def _cannot_run(inspection: Inspection, error: GradtrendError) -> Replay:

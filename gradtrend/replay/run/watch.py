@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradtrend.model.replay import Origin
+from gradtrend.model.replay import Magnitude, Origin
 from gradtrend.replay.run import operators
 
 _GIVEN = 4  # inputs of the blamed operator whose range is reported
@@ -73,6 +73,7 @@ class OperatorWatch(TorchDispatchMode):
         self._stack = _ModuleStack()
         self._spoilt: dict[int, int] = {}  # address of a storage -> number of the producer that spoilt it
         self._forward_of: dict[int, tuple[str, str]] = {}  # autograd's sequence number -> module, operator
+        self._runs: dict[tuple[str, str], int] = {}  # module and operator -> how often it ran
         self._model = model
 
     def __enter__(self) -> OperatorWatch:
@@ -86,8 +87,10 @@ class OperatorWatch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        result = func(*args, **kwargs)
         node = torch._C._current_autograd_node()
+        place = self._place(func, node)
+        self.seen(place, args, kwargs)  # before it runs: it may overwrite what it is given
+        result = func(*args, **kwargs)
         if node is None:
             self._forward_of.setdefault(_sequence_number(), (self._module(), operators.short_name(func)))
         if not operators.makes_values(func):
@@ -96,13 +99,33 @@ class OperatorWatch(TorchDispatchMode):
             if not operators.can_be_checked(output) or operators.is_finite(output):
                 self._clear(output)
             else:
-                self._spoil(func, args, kwargs, output, node)
+                self._spoil(func, args, kwargs, output, node, place)
         return result
+
+    def seen(self, place: tuple[str, str, int], args: Any, kwargs: dict[str, Any]) -> None:
+        """Called for every operator before it runs, with its module, its name and how often it ran there before."""
+
+    def ranges_of(self, args: Any, kwargs: dict[str, Any]) -> tuple[Magnitude, ...]:
+        """The ranges of the first tensors that an operator is given."""
+        given = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
+        return tuple(operators.magnitude(self._name_of(t, i), t) for i, t in enumerate(given[:_GIVEN]))
 
     def producer_of(self, tensor: torch.Tensor) -> Producer | None:
         """Who spoilt this tensor, if anyone did."""
         number = self._spoilt.get(_address(tensor))
         return None if number is None else self.producers[number]
+
+    def _place(self, func: Any, node: Any) -> tuple[str, str, int]:
+        module, operator = self._module(), operators.short_name(func)
+        if self._in_backward(node):
+            module, forward = self._forward_of.get(node._sequence_nr(), ("", ""))
+            operator = f"{operator} (backward of {forward})" if forward else operator
+        count = self._runs.get((module, operator), 0)
+        self._runs[module, operator] = count + 1
+        return module, operator, count
+
+    def _in_backward(self, node: Any) -> bool:
+        return node is not None and not self._stack.names  # a stack: checkpointing runs forward code again
 
     def _module(self) -> str:
         return self._stack.names[-1] if self._stack.names else ""
@@ -112,7 +135,9 @@ class OperatorWatch(TorchDispatchMode):
         if self._spoilt and storage.nbytes() == output.numel() * output.element_size():
             self._spoilt.pop(storage.data_ptr(), None)
 
-    def _spoil(self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any) -> None:
+    def _spoil(
+        self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any, place: tuple[str, str, int]
+    ) -> None:
         inputs = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
         numbers = [self._spoilt[_address(t)] for t in inputs if _address(t) in self._spoilt]
         accidents = [number for number in numbers if not self.producers[number].deliberate]
@@ -122,7 +147,7 @@ class OperatorWatch(TorchDispatchMode):
         if numbers and not bool(torch.isnan(output).any()):  # a mask handed on
             self._spoilt[_address(output)] = min(numbers)
             return
-        origin = self._origin(func, args, kwargs, output, node)
+        origin = self._origin(func, args, kwargs, output, node, place)
         source = self._outside(func, inputs, output) or self._inherited(numbers)
         if source is not None:
             origin = replace(origin, source=source[0], source_name=source[1])
@@ -150,14 +175,12 @@ class OperatorWatch(TorchDispatchMode):
         origins = [self.producers[number].origin for number in numbers]
         return next(((origin.source, origin.source_name) for origin in origins if origin.source == "input"), None)
 
-    def _origin(self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any) -> Origin:
-        module, operator = self._module(), operators.short_name(func)
-        backward = node is not None and not self._stack.names  # a stack: checkpointing runs forward code again
-        if backward:
-            module, forward = self._forward_of.get(node._sequence_nr(), ("", ""))
-            operator = f"{operator} (backward of {forward})" if forward else operator
+    def _origin(
+        self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any, place: tuple[str, str, int]
+    ) -> Origin:
+        module, operator, occurrence = place
+        backward = self._in_backward(node)
         nan, inf = operators.counts(output)
-        given = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
         return Origin(
             phase="backward" if backward else "forward",
             module=module,
@@ -168,10 +191,11 @@ class OperatorWatch(TorchDispatchMode):
             microbatch=self.microbatch,
             nan=nan,
             inf=inf,
-            given=tuple(operators.magnitude(self._name_of(t, i), t) for i, t in enumerate(given[:_GIVEN])),
+            given=self.ranges_of(args, kwargs),
             needs=operators.largest_in_float64(func, args, kwargs),
             type_max=torch.finfo(output.dtype).max,
             where=None if backward else _user_line(),
+            occurrence=occurrence,
         )
 
 
