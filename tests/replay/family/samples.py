@@ -31,7 +31,7 @@ def repelling(inverse: bool) -> Made:
 
 def twins(first: int, *others: int) -> list[Any]:
     x = draw(8, 4)
-    x[list(others)] = x[first]
+    x[list(others)] = x[first].clone()
     return [{"x": x, "file": [f"{n}.png" for n in range(8)]}]
 
 
