@@ -84,16 +84,17 @@ def short(operator: str) -> str:
 
 def judged(case: Case, folder: Path) -> Judged:
     """Train the case's step, capture it, and replay the capture as the command line does."""
-    path = folder / case.name / "debug" / "step40.gradtrend.pt"
-    path.parent.mkdir(parents=True)
+    path = folder / "debug" / "step40.gradtrend.pt"
+    path.parent.mkdir(exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         seen = train_one_step(case, path)
         (replay,) = replay_path(str(path), ReplayOptions(device="cpu", trust=case.trust))
-    return Judged(case, seen, replay, render_replays([replay], Style()))
+    return Judged(case, seen, replay, render_replays([replay], Style()).replace(str(path), path.name))
 
 
 def judge_all(cases: Iterable[Case]) -> list[Judged]:
+    """All of them, each in place of the one before: a path with a case's name would say what the report must say."""
     with tempfile.TemporaryDirectory() as folder:
         return [judged(case, Path(folder)) for case in cases]
 
