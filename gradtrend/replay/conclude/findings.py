@@ -59,10 +59,17 @@ def _known(replay: Replay) -> dict[str, object]:
         "capture": replay.inspection.path,
         "capture_step": replay.inspection.step,
         "cured_module": replay.swap.module if replay.swap is not None and replay.swap.cured else None,
+        "explicit_half": _explicit_half(replay),
         **_stable(replay),
         **_range(replay),
     }
     return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+def _explicit_half(replay: Replay) -> str | None:
+    """The half type of an operator in a run that is not in one."""
+    dtype = replay.origin.dtype if replay.origin is not None else ""
+    return dtype if dtype in ("float16", "bfloat16") and (replay.precision or "").startswith("float32") else None
 
 
 def _stable(replay: Replay) -> dict[str, str]:

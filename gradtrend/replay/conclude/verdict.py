@@ -60,7 +60,7 @@ def _cause(facts: Facts) -> ReplayCause:
         return ReplayCause.LOSS_SCALE
     if _only_in_low_precision(facts) or (origin is not None and origin.dtype in _HALF and origin.exceeds_range):
         return ReplayCause.PRECISION_RANGE
-    if origin.phase == "backward" if origin is not None else math.isfinite(facts.first.loss):
+    if math.isfinite(facts.first.loss):  # also where a value that `where` hid in the forward pass spoils the gradient
         return ReplayCause.BACKWARD_OPERATOR
     if facts.blame is not None and facts.blame.samples and facts.blame.cured:
         return ReplayCause.DATA

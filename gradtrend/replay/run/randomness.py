@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradtrend.replay.run import operators
+from gradtrend.replay.run.draws import Draws, GlobalDraws
 
 _Drawn = tuple[str, list[torch.Tensor]]  # an operator's name and what it gave
 
@@ -20,11 +22,33 @@ class Tape:
 
     size: int
     drawn: list[_Drawn] = field(default_factory=list)
+    draws: Draws = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.draws = Draws(self.size)
 
 
-class Recording(TorchDispatchMode):
+@contextmanager
+def recording(tape: Tape) -> Iterator[None]:
     """Entered around a run of the whole batch: fills the tape."""
+    with _Recording(tape), GlobalDraws(tape.draws):
+        yield
 
+
+@contextmanager
+def playing(tape: Tape, indices: Sequence[int]) -> Iterator[None]:
+    """Entered around a run of the samples `indices`: gives them the numbers that they had in the whole batch.
+
+    What is drawn in another kind or shape than the tape has is drawn anew.
+    """
+    with (
+        _Playing(tape, indices) if tape.drawn else nullcontext(),
+        GlobalDraws(tape.draws, indices) if tape.draws.by_site else nullcontext(),
+    ):
+        yield
+
+
+class _Recording(TorchDispatchMode):
     def __init__(self, tape: Tape) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._tape = tape
@@ -37,12 +61,7 @@ class Recording(TorchDispatchMode):
         return result
 
 
-class Playing(TorchDispatchMode):
-    """Entered around a run of the samples `indices`: gives them the numbers that they had in the whole batch.
-
-    An operator that draws something of another kind or shape than the tape has draws anew.
-    """
-
+class _Playing(TorchDispatchMode):
     def __init__(self, tape: Tape, indices: Sequence[int]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._left = list(tape.drawn)

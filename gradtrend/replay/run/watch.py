@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradtrend.model.replay import Magnitude, Origin
 from gradtrend.replay.run import operators
+from gradtrend.replay.run.following import ModuleStack
 
 _GIVEN = 4  # inputs of the blamed operator whose range is reported
 _OWN = (str(torch.__path__[0]), str(Path(__file__).parents[1]))
@@ -29,33 +30,6 @@ class Producer:
 
     origin: Origin
     deliberate: bool
-
-
-@dataclass(slots=True)
-class _ModuleStack:
-    """Which module is running. Hooks on every module keep it; `close` removes them."""
-
-    names: list[str] = field(default_factory=list)
-    handles: list[Any] = field(default_factory=list)
-
-    def attach(self, model: torch.nn.Module) -> None:
-        """Follow every module of `model`."""
-        for name, module in model.named_modules():
-            self.handles.append(module.register_forward_pre_hook(self._enter(name)))
-            self.handles.append(module.register_forward_hook(self._leave, always_call=True))
-
-    def _enter(self, name: str) -> Any:
-        return lambda module, args: self.names.append(name)
-
-    def _leave(self, module: Any, args: Any, output: Any) -> None:
-        if self.names:
-            self.names.pop()
-
-    def close(self) -> None:
-        """Stop following."""
-        for handle in self.handles:
-            handle.remove()
-        self.names.clear()
 
 
 class OperatorWatch(TorchDispatchMode):
@@ -70,14 +44,13 @@ class OperatorWatch(TorchDispatchMode):
         self.producers: list[Producer] = []
         self._known = known
         self._classes = {name: type(module).__name__ for name, module in model.named_modules()}
-        self._stack = _ModuleStack()
+        self._stack = ModuleStack(model)
         self._spoilt: dict[int, int] = {}  # address of a storage -> number of the producer that spoilt it
         self._forward_of: dict[int, tuple[str, str]] = {}  # autograd's sequence number -> module, operator
         self._runs: dict[tuple[str, str], int] = {}  # module and operator -> how often it ran
-        self._model = model
 
     def __enter__(self) -> OperatorWatch:
-        self._stack.attach(self._model)
+        self._stack.attach()
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
@@ -91,7 +64,7 @@ class OperatorWatch(TorchDispatchMode):
         place = self._place(func, node)
         self.seen(place, args, kwargs)  # before it runs: it may overwrite what it is given
         result = func(*args, **kwargs)
-        if node is None:
+        if not self._in_backward(node):
             self._forward_of.setdefault(_sequence_number(), (self._module(), operators.short_name(func)))
         if not operators.makes_values(func):
             return result
@@ -119,6 +92,8 @@ class OperatorWatch(TorchDispatchMode):
         module, operator = self._module(), operators.short_name(func)
         if self._in_backward(node):
             module, forward = self._forward_of.get(node._sequence_nr(), ("", ""))
+            if isinstance(node, torch.autograd.function.BackwardCFunction):  # the user's own Function has a name
+                forward = type(node).__name__.removesuffix("Backward")
             operator = f"{operator} (backward of {forward})" if forward else operator
         count = self._runs.get((module, operator), 0)
         self._runs[module, operator] = count + 1
@@ -144,26 +119,31 @@ class OperatorWatch(TorchDispatchMode):
         if accidents:
             self._spoilt[_address(output)] = min(accidents)
             return
-        if numbers and not bool(torch.isnan(output).any()):  # a mask handed on
+        if numbers and _hands_on(inputs, output):
             self._spoilt[_address(output)] = min(numbers)
             return
         origin = self._origin(func, args, kwargs, output, node, place)
-        source = self._outside(func, inputs, output) or self._inherited(numbers)
+        outside = self._outside(func, inputs, output)
+        source = self._source_of(outside) or self._inherited(numbers)
         if source is not None:
             origin = replace(origin, source=source[0], source_name=source[1])
         masked = source is not None and source[0] != "parameter" and operators.is_mask(output)
+        masked = masked and (outside is None or operators.is_mask(outside))
         deliberate = masked or operators.fills_constant(func, [*args, *kwargs.values()])
         self._spoilt[_address(output)] = len(self.producers)
         self.producers.append(Producer(origin, deliberate))
 
-    def _outside(self, func: Any, inputs: list[torch.Tensor], output: torch.Tensor) -> tuple[str, str | None] | None:
-        """Where a non-finite input comes from that no operator of the step made; None when all inputs are finite."""
+    def _outside(self, func: Any, inputs: list[torch.Tensor], output: torch.Tensor) -> torch.Tensor | None:
+        """A non-finite input that no operator of the step made; None when all inputs are finite."""
         own = _address(output) if operators.mutates(func) else None  # already overwritten: tells nothing
         for tensor in inputs:
             address = _address(tensor)
             if address != own and address not in self._spoilt and not operators.is_finite(tensor):
-                return self._known.get(address, ("constant", None))
+                return tensor
         return None
+
+    def _source_of(self, outside: torch.Tensor | None) -> tuple[str, str | None] | None:
+        return None if outside is None else self._known.get(_address(outside), ("constant", None))
 
     def _name_of(self, tensor: torch.Tensor, index: int) -> str:
         """`parameter conv.weight` for what was there before the step, else `given[0]`."""
@@ -197,6 +177,13 @@ class OperatorWatch(TorchDispatchMode):
             where=None if backward else _user_line(),
             occurrence=occurrence,
         )
+
+
+def _hands_on(inputs: list[torch.Tensor], output: torch.Tensor) -> bool:
+    """Whether a mask is merely handed on: nothing is NaN, and no +inf is made of -inf."""
+    if bool(torch.isnan(output).any()):
+        return False
+    return operators.is_mask(output) or any(bool(torch.isposinf(tensor).any()) for tensor in inputs)
 
 
 def _address(tensor: torch.Tensor) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gradtrend.recording.trees import parts_of, with_parts
+from gradtrend.recording.trees import named_leaves, parts_of, with_parts
 
 # Keys under which batches keep what identifies a sample, the most telling first.
 _IDENTITIES = (
@@ -32,10 +32,14 @@ _SECOND = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the samples of a batch lie: their number, and the dimension that is theirs where two have that size."""
+    """Where the samples of a batch lie: their number, and the dimension that is theirs where two have that size.
+
+    `listed`: the batch is a list of samples that nobody put together.
+    """
 
     size: int
     preferred: int = 0
+    listed: bool = False
 
 
 def layout_of(batch: Any, time_first: bool) -> Layout | None:
@@ -43,6 +47,8 @@ def layout_of(batch: Any, time_first: bool) -> Layout | None:
 
     `time_first`: the model has layers that take (time, batch, ...), which decides where nothing else does.
     """
+    if _is_list_of_samples(batch):
+        return Layout(len(batch), listed=True)
     votes: defaultdict[int, float] = defaultdict(float)
     flat = False  # a list or a tensor with one dimension, which can only be one entry a sample
     for shape in _shapes(batch):
@@ -57,6 +63,20 @@ def layout_of(batch: Any, time_first: bool) -> Layout | None:
         return Layout(seconds.most_common(1)[0][0], preferred=1)
     most = max(votes.values())
     return Layout(max(size for size, count in votes.items() if count == most), preferred=int(time_first))
+
+
+def _is_list_of_samples(batch: Any) -> bool:
+    """A list of containers whose own tensors do not share a first dimension, as those of a view do."""
+    if type(batch) is not list or len(batch) < 2 or any(parts_of(one) is None for one in batch):
+        return False
+    shapes = [[tuple(leaf.shape) for _, leaf in named_leaves(one) if _is_array(leaf)] for one in batch]
+    scalars = all(() in found for found in shapes)
+    mixed = all(len({shape[0] for shape in found if shape}) > 1 for found in shapes)
+    return scalars or mixed
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor | np.ndarray)
 
 
 def _shapes(tree: Any) -> Iterator[tuple[int, ...]]:
@@ -88,6 +108,8 @@ def _is_sample_list(values: Sequence[Any]) -> bool:
 
 def take(tree: Any, indices: Sequence[int], layout: Layout) -> Any:
     """The batch with only these samples. What does not have one entry a sample is kept as it is."""
+    if layout.listed:
+        return [tree[index] for index in indices]
     if isinstance(tree, torch.Tensor | np.ndarray):
         dimension = _dimension(tuple(tree.shape), layout)
         if dimension is None:
@@ -110,6 +132,8 @@ def _dimension(shape: tuple[int, ...], layout: Layout) -> int | None:
 
 def identity(batch: Any, index: int, size: int) -> str | None:
     """What the batch calls its sample `index`: its path or number, where the batch holds those."""
+    if _is_list_of_samples(batch):
+        batch = {key: [one.get(key) for one in batch] for key in batch[0]} if isinstance(batch[0], dict) else {}
     named = dict(_identity_lists(batch, size))
     key = next((key for wanted in _IDENTITIES for key in named if key.lower() == wanted), None)
     if key is None:

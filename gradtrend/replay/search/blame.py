@@ -9,7 +9,6 @@ from gradtrend.model.replay import Blame, Sample
 from gradtrend.replay.run.step import run_step
 from gradtrend.replay.search import batches
 from gradtrend.replay.search.samples import (
-    MAX_SAMPLES,
     PartRuns,
     failing_alone,
     failing_together,
@@ -68,14 +67,14 @@ def _search(parts: PartRuns) -> tuple[list[int], str | None, bool]:
     alone = failing_alone(parts)
     if len(alone) == size:
         return [], "every part of the batch fails alone", False
-    if len(alone) > MAX_SAMPLES:
-        return [], f"more than {MAX_SAMPLES} of {size} samples fail alone", False
+    if len(alone) > size // 2:
+        return [], f"{len(alone)} of {size} samples fail alone", False
     if alone:
         return alone, None, False
     if parts.refused:
         return [], f"the step does not run on part of the batch ({parts.refused[0][:120]})", False
     jointly = failing_together(parts)
-    if len(jointly) < size and len(jointly) <= MAX_SAMPLES:
+    if 0 < len(jointly) <= size // 2:
         return jointly, None, True
     return [], "no part of the batch fails alone: it takes the samples together", False
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from gradtrend.replay.run.randomness import Playing, Recording, Tape
+from gradtrend.replay.run.randomness import Tape, playing, recording
 from gradtrend.replay.run.step import StepResult, run_step
 from gradtrend.replay.search import batches
 from gradtrend.replay.search.batches import Layout
 from gradtrend.replay.subject.subject import Subject
 
-MAX_SAMPLES = 8  # when more parts of the batch than these fail, the samples are not what is special
-_MAX_RUNS = 200  # of the step, to find samples that fail only together: minutes for a step of a second
+_MAX_RUNS = 200  # of the step, to find the samples of a microbatch: minutes for a step of a second
 
 
 @dataclass(slots=True)
@@ -32,14 +31,16 @@ class PartRuns:
     refused: list[str] = field(default_factory=list)
     runs: int = 0
 
-    def result_of(self, indices: Sequence[int]) -> StepResult | None:
+    def result_of(self, indices: Sequence[int], repeated: bool = True) -> StepResult | None:
         """The run of these samples alone, None where the model refuses them.
 
         BatchNorm refuses a single sample, a fixed batch size any part: it is then given them twice, or as many times as
-        fill the batch.
+        fill the batch, unless `repeated` forbids that.
         """
-        filled = [indices[place % len(indices)] for place in range(self.layout.size)]
-        for attempt in (list(indices), [*indices, *indices], filled):
+        attempts = [list(indices)]
+        if repeated:
+            attempts += [[*indices, *indices], [indices[place % len(indices)] for place in range(self.layout.size)]]
+        for attempt in attempts:
             try:
                 return self._run(attempt)
             except Exception as error:  # the user's code, given a batch of a size it never saw
@@ -47,16 +48,16 @@ class PartRuns:
         self.refused.append(refusal)
         return None
 
-    def fails(self, indices: Sequence[int]) -> bool:
+    def fails(self, indices: Sequence[int], repeated: bool = True) -> bool:
         """Whether these samples alone fail."""
-        result = self.result_of(indices) if indices else None
+        result = self.result_of(indices, repeated) if indices else None
         return result is not None and not result.finite
 
     def _run(self, indices: Sequence[int]) -> StepResult:
         self.runs += 1
         part = batches.take(self.batch, indices, self.layout)
         only = [(self.microbatch, part)]
-        watch = Playing(self.tape, indices) if self.tape.drawn else None
+        watch = playing(self.tape, indices)
         return run_step(self.subject, self.precision, only=only, backward=self.backward, watch=watch)
 
 
@@ -65,46 +66,67 @@ def part_runs(
 ) -> tuple[PartRuns, StepResult]:
     """What runs parts of this microbatch, and the result of the whole of it. Raises what the model raises."""
     tape = Tape(layout.size)
-    whole = run_step(subject, precision, only=[(index, batch)], backward=backward, watch=Recording(tape))
+    whole = run_step(subject, precision, only=[(index, batch)], backward=backward, watch=recording(tape))
     return PartRuns(subject, precision, index, batch, layout, backward, tape), whole
 
 
 def failing_alone(parts: PartRuns) -> list[int]:
-    """The samples that fail alone: groups that fail are halved until they are single samples.
-
-    Gives more than `MAX_SAMPLES` where so many parts fail that no sample is special.
-    """
+    """The samples that fail alone: groups that fail are halved until they are single samples."""
     groups = [list(range(parts.layout.size))]
-    while any(len(group) > 1 for group in groups) and len(groups) <= MAX_SAMPLES:
+    while any(len(group) > 1 for group in groups) and parts.runs < _MAX_RUNS:
         halves = [half for group in groups for half in _halved(group)]
         groups = [half for half in halves if parts.fails(half)]
-    return [number for group in groups for number in group]
+    found = [number for group in groups for number in group]
+    good = next((number for number in range(parts.layout.size) if number not in found), None)
+    if found and good is not None and parts.fails([good]):
+        return []  # any single sample fails: a loss over pairs has none, a deviation of one is 0
+    return found
 
 
 def failing_together(parts: PartRuns) -> list[int]:
-    """A smallest set that fails and of which none can be left out (Zeller and Hildebrandt 2002, "ddmin").
+    """The samples that fail only with one another, all of them; [] where no part of the batch fails.
 
-    All samples where leaving out any part cures the step, or where the runs that it takes are too many.
+    A smallest set is found by leaving out parts (Zeller and Hildebrandt 2002, "ddmin"); without its samples the search
+    goes on, and who fails with one of its samples alone belongs to them too. None is given twice: two equal samples
+    would fail for that.
     """
-    present, pieces = list(range(parts.layout.size)), 2
+    found: list[int] = []
+    left = list(range(parts.layout.size))
     end = parts.runs + _MAX_RUNS
-    while len(present) > 1 and parts.runs < end:
-        smaller = _first_smaller(present, pieces, lambda rest: parts.runs < end and parts.fails(rest))
+    while parts.runs < end and parts.fails(left, repeated=False):
+        smallest = _smallest(parts, left, end)
+        if len(smallest) == parts.layout.size:
+            return []
+        alike = [n for n in left if n not in smallest and parts.runs < end and _fails_with(parts, n, smallest)]
+        found += [*smallest, *alike]
+        left = [number for number in left if number not in found]
+    return sorted(found)
+
+
+def _fails_with(parts: PartRuns, number: int, smallest: list[int]) -> bool:
+    """Whether a sample stands for one of a set that fails together."""
+    return parts.fails(sorted([number, *smallest[1:]]), repeated=False)
+
+
+def _smallest(parts: PartRuns, present: list[int], end: int) -> list[int]:
+    pieces = 2
+    while len(present) > 2 and parts.runs < end:
+        smaller = _first_smaller(parts, present, pieces, end)
         if smaller is not None:
             present, pieces = smaller, max(2, pieces - 1)
         elif pieces >= len(present):
-            return present
+            break
         else:
             pieces = min(len(present), 2 * pieces)
-    return list(range(parts.layout.size)) if parts.runs >= end else present
+    return present
 
 
-def _first_smaller(present: list[int], pieces: int, fails: Callable[[list[int]], bool]) -> list[int] | None:
+def _first_smaller(parts: PartRuns, present: list[int], pieces: int, end: int) -> list[int] | None:
     """The samples without one of so many pieces of them, where they still fail."""
     step = max(1, len(present) // pieces)
     for start in range(0, len(present), step):
         rest = present[:start] + present[start + step :]
-        if rest and fails(rest):
+        if len(rest) > 1 and parts.runs < end and parts.fails(rest, repeated=False):
             return rest
     return None
 

@@ -8,7 +8,7 @@ from statistics import median
 from gradtrend.model.replay import Blame, Sample, Share
 from gradtrend.replay.run.step import run_step
 from gradtrend.replay.search import batches
-from gradtrend.replay.search.samples import MAX_SAMPLES, part_runs, time_comes_first
+from gradtrend.replay.search.samples import part_runs, time_comes_first
 from gradtrend.replay.subject.subject import Subject
 
 _MAX_SAMPLES_RUN = 64  # each is one run of the step
@@ -58,4 +58,4 @@ def _far_above(group: list[Share]) -> list[Share]:
         return []
     typical = median(share.norm for share in group)
     far = [share for share in group if share.norm > _OUTLIER * typical]
-    return far if len(far) <= min(MAX_SAMPLES, len(group) // 2) else []
+    return far if len(far) <= len(group) // 2 else []

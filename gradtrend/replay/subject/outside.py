@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,12 +21,15 @@ class Outside:
     """The values that every run of the step begins with.
 
     `taken` says whence: "before" or "after" the captured step, or from a freshly built "model". `put_back` are
-    attributes that differed from those of the freshly built one.
+    attributes and buffers that differed from those of the freshly built one, `tensors` other attributes that it has. A
+    generator whose state from before the step is not known runs on from one run to the next: what depends on its
+    numbers then shows as differing runs.
     """
 
     attributes: dict[_Place, Any] = field(default_factory=dict)
     states: dict[_Place, Any] = field(default_factory=dict)
-    put_back: tuple[_Place, ...] = ()
+    put_back: tuple[str, ...] = ()
+    tensors: tuple[str, ...] = ()
     taken: str = "model"
     refused: tuple[str, ...] = ()
 
@@ -34,7 +37,7 @@ class Outside:
         """Put the values back into the model."""
         for place, _ in changed_attributes(model, self.attributes):
             _set(model, place, self.attributes[place])
-        for place, generator in generators(model):
+        for place, generator in generators(model) if self.taken == "before" else ():
             if place in self.states:
                 set_generator_state(generator, self.states[place])
 
@@ -42,22 +45,26 @@ class Outside:
 def put_outside(contents: CaptureContents, model: torch.nn.Module) -> Outside:
     """Put what was captured into the freshly built model, and say what every run begins with."""
     captured = contents.outside
-    put: list[_Place] = []
+    put: list[str] = []
     refused: list[str] = []
     if captured is not None:
         for place, built in changed_attributes(model, captured.attributes):
             if _alike(built, captured.attributes[place]):
                 _set(model, place, captured.attributes[place])
-                put.append(place)
+                put.append(f"{_name(place)} = {captured.attributes[place]!r}")
         for name, buffer in model.named_buffers():
             node = captured.buffers.get(name)
             if isinstance(node, TensorRef) and tuple(node.shape) == tuple(buffer.shape):
-                buffer.data = read_tensor(contents, node).to(buffer.device)
+                value = read_tensor(contents, node).to(buffer.device)
+                if not torch.equal(value, buffer):
+                    put.append(f"{name} (a buffer)")
+                buffer.data = value
         refused = list(_put_generators(contents, model, captured.generators))
     return Outside(
         attributes=dict(plain_attributes(model)),
         states={place: generator_state(generator) for place, generator in generators(model)},
         put_back=tuple(put),
+        tensors=tuple(_tensor_attributes(model)),
         taken="model" if captured is None else "before" if captured.before else "after",
         refused=tuple(refused),
     )
@@ -81,7 +88,8 @@ def as_before(captured: Any, start: Any, end: Any) -> Any:
 def sentences(outside: Outside, changing: Mapping[_Place, Any], guessed: bool) -> Iterator[str]:
     """What a reader must know; `changing` are the attributes that the step itself changes."""
     if outside.put_back:
-        yield f"Outside the state dict, and put back as captured: {_named(outside, outside.put_back)}."
+        when = "left behind by the step" if outside.taken == "after" else "captured"
+        yield f"Outside the state dict, and put back as {when}: {_listed(outside.put_back)}."
     if changing and guessed:
         yield (
             f"The step itself changes {_named(outside, tuple(changing))}, outside the state dict; it was put back to "
@@ -94,9 +102,11 @@ def sentences(outside: Outside, changing: Mapping[_Place, Any], guessed: bool) -
         )
     if outside.states:
         names = ", ".join(_name(place) for place in list(outside.states)[:_SHOWN])
-        when = {"after": "left behind by the step", "model": "of a freshly built model"}.get(outside.taken)
-        if when:
-            yield f"The model draws from its own random generator ({names}); each run begins with the state {when}."
+        whence = {"after": "left behind by the step", "model": "of a freshly built model"}.get(outside.taken)
+        if whence:
+            yield f"The model draws from its own random generator ({names}), with the state {whence}: other numbers."
+    if outside.tensors:
+        yield f"Tensors outside the state dict are those of a freshly built model: {_listed(outside.tensors)}."
     yield from outside.refused
 
 
@@ -127,9 +137,20 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and (one == other or one != one)  # NaN is itself
 
 
+def _tensor_attributes(model: torch.nn.Module) -> Iterator[str]:
+    """The attributes that are tensors, and neither parameters nor buffers."""
+    for module, owner in model.named_modules():
+        for name, value in vars(owner).items():
+            if isinstance(value, torch.Tensor):
+                yield _name((module, name))
+
+
 def _named(outside: Outside, places: tuple[_Place, ...]) -> str:
-    shown = ", ".join(f"{_name(place)} = {outside.attributes[place]!r}" for place in places[:_SHOWN])
-    return shown + (f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else "")
+    return _listed([f"{_name(place)} = {outside.attributes[place]!r}" for place in places])
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
 
 
 def _name(place: _Place) -> str:

@@ -49,6 +49,7 @@ def train_one_step(case: Case, path: Path) -> Seen:
     before = {name: copy.deepcopy(value) for name, value in model.state_dict().items()}
     states = snapshot_random_states()
     seen = forward_and_backward(case, model, step, batches)
+    path.unlink(missing_ok=True)  # captures are never written over one another
     save_capture(
         path,
         model=model,

@@ -252,7 +252,9 @@ def made(
     )
 
 
+# What a capture can keep of it is put back, and the step then fails as it did; what it cannot keep is said.
 LOST = Truth(("not-reproduced",), ("none",), says=(OUTSIDE,), silent=NO_ALARM[:2])
+KEPT = confirmed("forward-operator", ("1", "gate"), "div", samples=(), says=(OUTSIDE,))
 CASES = (
     made("dropout-one-sample", dropped, batch_of_five,
          confirmed(FORWARD, "head.1", "div", samples=((0, 3),), says=(r"p3\.png",)), 5),
@@ -272,7 +274,7 @@ CASES = (
     made("stochastic-depth-lucky", depth, partial(batches_of, "text"), healthy(), 0),
     made("exploration-one", exploring, partial(batches_of, "policy"),
          confirmed(FORWARD, "body.1", "log", samples=((0, 1),)), 62),
-    made("hidden-counter-ended", warming, partial(batches_of, "mlp"), LOST, prepare=warmed,
+    made("hidden-counter-ended", warming, partial(batches_of, "mlp"), KEPT, prepare=warmed,
          kwargs={"kind": "mlp", "total": 1000}),
     made("hidden-counter-first-call", warming, partial(batches_of, "lstm"),
          confirmed("forward-operator", "gate", "div", samples=()), kwargs={"kind": "lstm", "total": 0}),
@@ -287,7 +289,8 @@ CASES = (
     made("hidden-generator-first", drawing, partial(batches_of, "mlp"),
          Truth(("confirmed", "flaky")), kwargs={"seed": 0}),
     made("hidden-buffer-changed", running, partial(batches_of, "gru"),
-         Truth(("not-reproduced",), ("none",), says=(OUTSIDE, r"gate\.scale")), prepare=scale_gone),
+         confirmed("forward-operator", "gate", ("div", "log"), samples=(), says=(OUTSIDE, r"gate\.scale")),
+         prepare=scale_gone),
     made("hidden-buffer-same", positioned, partial(batches_of, "text"),
          confirmed("forward-operator", "neck", "log", samples=())),
     made("hidden-tensor-attribute", centred, partial(batches_of, "siamese"), LOST, prepare=centre_gone),
