@@ -44,7 +44,7 @@ def replay_step(contents: CaptureContents, inspection: Inspection, options: Repl
         known = options.precision or contents.precision or precision_of_setting(options.setting)
         if known == "float32-tf32" and subject.device.type != "cuda":
             known = "float32"  # only CUDA has it
-        with backend_as_captured(contents.backend):
+        with eager(), backend_as_captured(contents.backend):
             return _Study(contents, inspection, subject, known, options).result()
 
 
@@ -52,13 +52,13 @@ def first_run(contents: CaptureContents, imports: Sequence[str], device: str, pr
     """Whether the very first run of the rebuilt step is finite. Raises what the model raises, and `ReplayError`."""
     with _surroundings():
         subject = rebuild(contents, choose_device(device), imports)
-        with backend_as_captured(contents.backend):
+        with eager(), backend_as_captured(contents.backend):
             return run_step(subject, precision).finite
 
 
 @contextlib.contextmanager
 def _surroundings() -> Iterator[None]:
-    with contextlib.redirect_stdout(sys.stderr), importable_from_here(), eager():
+    with contextlib.redirect_stdout(sys.stderr), importable_from_here():
         yield
 
 

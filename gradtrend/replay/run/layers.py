@@ -10,7 +10,8 @@ from statistics import median
 import torch
 
 from gradtrend.model.replay import LayerGradient
-from gradtrend.replay.run.step import EXPLOSION, parameter_norm
+from gradtrend.replay.run.operators import parameter_norm
+from gradtrend.replay.run.step import EXPLOSION
 
 _MOSTLY_ZERO = 0.99  # a dead ReLU layer has all zeros; an embedding's unused rows are left out by asking for more
 _CARRIES = 0.5  # share of the squared norm: more than all others together

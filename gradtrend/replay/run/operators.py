@@ -98,6 +98,21 @@ def is_finite(tensor: torch.Tensor) -> bool:
     return bool(torch.isfinite(tensor).all())  # a sum of finite values can overflow
 
 
+def gradient_is_finite(gradient: torch.Tensor) -> bool:
+    """Whether every element is finite; a sparse gradient's (of an embedding) are its values."""
+    values = gradient.coalesce().values() if gradient.is_sparse else gradient
+    return not values.numel() or is_finite(values)
+
+
+def parameter_norm(tensor: torch.Tensor | None) -> float:
+    """Norm of one tensor in float64 (float32 where the device has none)."""
+    if tensor is None:
+        return 0.0
+    wide = torch.float32 if tensor.device.type == "mps" else torch.float64
+    values = tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach()
+    return float(torch.linalg.vector_norm(values, dtype=wide))
+
+
 def is_mask(tensor: torch.Tensor) -> bool:
     """Whether the non-finite values are all -inf, as in an additive attention mask."""
     if tensor.dtype.is_complex:  # has no order, and so no -inf

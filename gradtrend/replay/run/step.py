@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from gradtrend.replay.run.operators import is_finite
+from gradtrend.replay.run.operators import gradient_is_finite, parameter_norm
+from gradtrend.replay.run.stream import LARGE, GradientStream
 from gradtrend.replay.subject import precision as precisions
 from gradtrend.replay.subject.subject import Subject
 
@@ -55,18 +56,35 @@ def run_step(
     scale = subject.scale_in(precision)
     losses: list[float] = []
     with subject.in_type_of(precision) as batches, watch or nullcontext():
-        for index, batch in only if only is not None else list(enumerate(batches)):
-            with precisions.entered(precision, subject.device), torch.set_grad_enabled(backward):
-                loss = subject.loss_of(batch, index, alone=only is not None)
-            if backward and loss.requires_grad:
-                with precisions.entered_backend(precision, subject.device):
-                    (loss / subject.loss_divisor * scale).backward()
-            losses.append(loss.item())
-        norm = gradient_norm(subject.model) if backward else None
-        bad = _bad_gradients(subject.model) if backward else ()
-        overflows = norm is not None and not bad and _norm_overflows(subject.model, norm, scale)
+        given = only if only is not None else list(enumerate(batches))
+        with _stream(subject, precision, len(given)) as stream:
+            for index, batch in given:
+                with precisions.entered(precision, subject.device), torch.set_grad_enabled(backward):
+                    loss = subject.loss_of(batch, index, alone=only is not None)
+                if backward and loss.requires_grad:
+                    with precisions.entered_backend(precision, subject.device):
+                        (loss / subject.loss_divisor * scale).backward()
+                losses.append(loss.item())
+        norm, bad, overflows = _measured(subject.model, stream, scale) if backward else (None, (), False)
     total = sum(losses) / subject.loss_divisor
-    return StepResult(total, tuple(losses), None if norm is None else norm / scale, bad, overflows)
+    return StepResult(total, tuple(losses), norm, bad, overflows)
+
+
+def _stream(subject: Subject, precision: str, count: int) -> AbstractContextManager[GradientStream | None]:
+    """What lets the gradients of a large model in float64 go as they come; none are to be added up."""
+    if precision == "float64" and count == 1 and subject.parameter_bytes > LARGE:
+        return GradientStream(subject.model)
+    return nullcontext()
+
+
+def _measured(
+    model: torch.nn.Module, stream: GradientStream | None, scale: float
+) -> tuple[float | None, tuple[str, ...], bool]:
+    """The norm without the scale, the parameters whose gradient is bad, and whether only the norm overflows."""
+    if stream is not None:
+        return stream.norm, stream.bad, False
+    norm, bad = gradient_norm(model), _bad_gradients(model)
+    return norm / scale, bad, not bad and _norm_overflows(model, norm, scale)
 
 
 def gradient_norm(model: torch.nn.Module) -> float:
@@ -86,15 +104,6 @@ def _norm_overflows(model: torch.nn.Module, norm: float, scale: float) -> bool:
     return not math.isfinite(torch.linalg.vector_norm(torch.stack([n.to(norms[0].device) for n in norms])).item())
 
 
-def parameter_norm(tensor: torch.Tensor | None) -> float:
-    """Norm of one tensor in float64 (float32 where the device has none)."""
-    if tensor is None:
-        return 0.0
-    wide = torch.float32 if tensor.device.type == "mps" else torch.float64
-    values = tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach()
-    return float(torch.linalg.vector_norm(values, dtype=wide))
-
-
 def _bad_gradients(model: torch.nn.Module) -> tuple[str, ...]:
     """Names of the parameters whose gradient holds NaN or inf."""
     return tuple(
@@ -102,12 +111,6 @@ def _bad_gradients(model: torch.nn.Module) -> tuple[str, ...]:
         for name, parameter in model.named_parameters()
         if parameter.grad is not None and not gradient_is_finite(parameter.grad)
     )
-
-
-def gradient_is_finite(gradient: torch.Tensor) -> bool:
-    """Whether every element is finite; a sparse gradient's (of an embedding) are its values."""
-    values = gradient.coalesce().values() if gradient.is_sparse else gradient
-    return not values.numel() or is_finite(values)
 
 
 def _gradients(model: torch.nn.Module) -> list[torch.Tensor]:

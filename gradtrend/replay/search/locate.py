@@ -11,7 +11,8 @@ import torch
 from gradtrend.model.replay import Origin
 from gradtrend.recording.trees import as_tensor, map_tensors, named_leaves
 from gradtrend.replay.run.look import InputLook
-from gradtrend.replay.run.step import gradient_is_finite, run_step
+from gradtrend.replay.run.operators import gradient_is_finite
+from gradtrend.replay.run.step import run_step
 from gradtrend.replay.run.watch import OperatorWatch, Producer
 from gradtrend.replay.subject import precision as precisions
 from gradtrend.replay.subject.subject import Subject

@@ -40,8 +40,12 @@ def importable_from_here() -> Iterator[None]:
 
 @contextlib.contextmanager
 def eager() -> Iterator[None]:
-    """Compiled and scripted models run as written: inside optimised code no module or operator could be seen."""
-    set_stance = getattr(torch.compiler, "set_stance", None)  # since torch 2.6
+    """Compiled and scripted models run as written: inside optimised code no module or operator could be seen.
+
+    To be entered once the model is built: asking the compiler for this loads all of it, seconds more than torch itself,
+    which only a model that is compiled has done already.
+    """
+    set_stance = getattr(torch.compiler, "set_stance", None) if "torch._dynamo" in sys.modules else None
     stance: Any = set_stance("force_eager") if set_stance else contextlib.nullcontext()
     with warnings.catch_warnings(), stance, torch.jit.optimized_execution(False):  # type: ignore[attr-defined]
         warnings.filterwarnings("ignore", "Using `torch.compile", UserWarning)  # of the hooks that watch every module
@@ -53,11 +57,14 @@ def backend_as_captured(flags: Mapping[str, bool | str]) -> Iterator[None]:
     """cuDNN's and the deterministic-algorithms switches as the capture found them."""
     before = torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic
     deterministic = torch.are_deterministic_algorithms_enabled()
+    wanted = bool(flags.get("deterministic_algorithms", deterministic))
     try:
         torch.backends.cudnn.benchmark = bool(flags.get("cudnn_benchmark", before[0]))
         torch.backends.cudnn.deterministic = bool(flags.get("cudnn_deterministic", before[1]))
-        torch.use_deterministic_algorithms(bool(flags.get("deterministic_algorithms", deterministic)), warn_only=True)
+        if wanted != deterministic:  # setting it loads torch's compiler, seconds more than torch itself
+            torch.use_deterministic_algorithms(wanted, warn_only=True)
         yield
     finally:
         torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = before
-        torch.use_deterministic_algorithms(deterministic)
+        if wanted != deterministic:
+            torch.use_deterministic_algorithms(deterministic)

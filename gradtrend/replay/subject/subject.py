@@ -50,6 +50,11 @@ class Subject:
         self.types = {name: tensor.dtype for name, tensor in _tensors(self.model)}
         self.writes = self._writes()
 
+    @property
+    def parameter_bytes(self) -> int:
+        """The size of the parameters as they are now."""
+        return sum(parameter.numel() * parameter.element_size() for parameter in self.model.parameters())
+
     def _half_type(self) -> torch.dtype | None:
         """float16 or bfloat16 where most of the parameters were captured in it."""
         sizes: Counter[torch.dtype] = Counter()
