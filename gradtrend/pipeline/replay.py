@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
 from gradtrend.errors import GradtrendError, InputError
 from gradtrend.ingest import find_runs, place_of, settings_of
@@ -117,6 +116,8 @@ def _replay_run(
 
 def _usual_norm_in(folder: Path, rules: tuple[Rule, ...]) -> float | None:
     """The gradient norm of the run's usual steps, by its log; None where there is no log of one run, or no norm."""
+    from gradtrend.detect.judge import judge  # which most replays do without
+
     options = AnalyzeOptions()
     try:
         runs = [run for files in find_runs(str(folder)) for run in runs_in(files, options)]

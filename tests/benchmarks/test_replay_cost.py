@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gradtrend.recording.random_states import present_states
 from gradtrend.replay.run.step import run_step
 from gradtrend.replay.search.locate import locate
-from gradtrend.replay.subject.rng import snapshot
 from gradtrend.replay.subject.subject import Subject
 from tests.places import ROOT
 from tests.processes import SOURCE, python
@@ -60,7 +60,7 @@ def subject_of(make: Callable[[], tuple[nn.Module, Any]]) -> Subject:
     model, batch = make()
     device = torch.device("cpu")
     loss = lambda b, i: model(b).square().mean()  # noqa: E731
-    subject = Subject(model, loss, lambda: None, [batch], device, snapshot(device), 1.0)
+    subject = Subject(model, loss, lambda: None, [batch], device, present_states(device), 1.0)
     subject.remember()
     return subject
 

@@ -12,7 +12,7 @@ from gradtrend.model.contents import CaptureContents, TensorRef
 from gradtrend.model.replay import TensorHealth
 from gradtrend.replay.inspect.fields import leaves
 
-_CHUNK = 4_000_000  # elements looked at together: keeps the boolean copies under 8 MB
+_CHUNK = 1_000_000  # elements looked at together: with their copies some megabytes
 _BUFFER_NAMES = ("running_mean", "running_var", "num_batches_tracked")
 _FLOATS = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": np.uint16}
 

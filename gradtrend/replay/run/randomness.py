@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradtrend.replay.run import operators
 from gradtrend.replay.run.draws import Draws, GlobalDraws
+from gradtrend.replay.run.mode import OperatorMode
 
 _Drawn = tuple[str, list[torch.Tensor]]  # an operator's name and what it gave
 
@@ -48,7 +48,7 @@ def playing(tape: Tape, indices: Sequence[int]) -> Iterator[None]:
         yield
 
 
-class _Recording(TorchDispatchMode):
+class _Recording(OperatorMode):
     def __init__(self, tape: Tape) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._tape = tape
@@ -61,7 +61,7 @@ class _Recording(TorchDispatchMode):
         return result
 
 
-class _Playing(TorchDispatchMode):
+class _Playing(OperatorMode):
     def __init__(self, tape: Tape, indices: Sequence[int]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._left = list(tape.drawn)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradtrend.model.replay import Magnitude, Origin
 from gradtrend.replay.run import operators
 from gradtrend.replay.run.following import ModuleStack
+from gradtrend.replay.run.mode import OperatorMode
 
 _GIVEN = 4  # inputs of the blamed operator whose range is reported
 _OWN = (str(torch.__path__[0]), str(Path(__file__).parents[1]))
@@ -32,7 +32,7 @@ class Producer:
     deliberate: bool
 
 
-class OperatorWatch(TorchDispatchMode):
+class OperatorWatch(OperatorMode):
     """Follows non-finite values through every operator while entered.
 
     `known` names the storages that were there before the step, by address: (role, name).
