@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradtrend.errors import GradtrendError, MissingPackageError
 
 if TYPE_CHECKING:  # `import gradtrend` loads this file, and most calls replay nothing
     from gradtrend.model.contents import CaptureContents
+    from gradtrend.model.diagnosis import Diagnosis
     from gradtrend.model.replay import Inspection, Replay
     from gradtrend.model.rule import Rule
 
@@ -21,12 +22,14 @@ class ReplayOptions:
     """How to replay.
 
     `precision` None: as captured, else as `setting` (what the run's own files say, "16-mixed") has it, else swept.
+    `layers`: with the diagnosis of the step's layers.
     """
 
     device: str = "auto"
     precision: str | None = None
     trust: bool = False
     setting: str | None = None
+    layers: bool = False
 
 
 def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: ReplayOptions) -> tuple[Replay, ...]:
@@ -45,6 +48,23 @@ def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: Re
     from gradtrend.replay.conclude.ranks import join_ranks
 
     return join_ranks(results)
+
+
+def diagnosis_of(
+    model: Any, batch: Any, step: Any, classes: int | None, device: str | None, precisions: bool, overfit_steps: int
+) -> Diagnosis:
+    """The diagnosis of one step of a live model, which is left as it is.
+
+    Raises `InputError` for what is no model or holds no samples, `ReplayError` for a step that cannot be run,
+    `MissingPackageError` without torch.
+    """
+    try:
+        from gradtrend.replay.diagnose.step import diagnose_live
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingPackageError("diagnosing needs torch", "pip install 'gradtrend[replay]'") from error
+    return diagnose_live(model, batch, step, classes, device, precisions, overfit_steps)
 
 
 def unreadable(path: str, kind: str, problem: str) -> Replay:
@@ -83,7 +103,9 @@ def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOp
             if error.name != "torch":
                 raise
             raise MissingPackageError("replaying needs torch", "pip install 'gradtrend[replay]'") from error
-        return replay_step(contents, inspection, options.device, options.precision, options.setting)
+        return replay_step(
+            contents, inspection, options.device, options.precision, options.setting, layers=options.layers
+        )
     except GradtrendError as error:
         return _cannot_run(inspection, error)
 

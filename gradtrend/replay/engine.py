@@ -15,6 +15,7 @@ from gradtrend.model.precision import precision_of_setting
 from gradtrend.model.replay import Inspection, LayerGradient, ModuleFrame, Origin, Replay, SweepRow
 from gradtrend.replay.conclude.facts import Facts
 from gradtrend.replay.conclude.verdict import judge
+from gradtrend.replay.diagnose.step import with_diagnosis
 from gradtrend.replay.run.layers import layer_gradients
 from gradtrend.replay.run.ranges import ModuleRanges
 from gradtrend.replay.run.step import run_step
@@ -31,7 +32,12 @@ _RUN_HINT = "Try --device cpu or another --precision; the message is from the mo
 
 
 def replay_step(
-    contents: CaptureContents, inspection: Inspection, device: str, precision: str | None, setting: str | None
+    contents: CaptureContents,
+    inspection: Inspection,
+    device: str,
+    precision: str | None,
+    setting: str | None,
+    layers: bool = False,
 ) -> Replay:
     """The verdict on the captured step, which is rebuilt and run for it.
 
@@ -43,7 +49,8 @@ def replay_step(
         if known == "float32-tf32" and subject.device.type != "cuda":
             known = "float32"  # only CUDA has it
         with backend_as_captured(contents.backend):
-            return _Study(contents, inspection, subject, known).result()
+            result = _Study(contents, inspection, subject, known).result()
+            return with_diagnosis(result, subject) if layers else result
 
 
 @dataclass(frozen=True, slots=True)

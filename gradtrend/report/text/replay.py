@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gradtrend.model.replay import Field, Inspection, LayerGradient, Outcome, Replay, SweepRow
+from gradtrend.model.replay import Field, Inspection, LayerGradient, Outcome, Replay
+from gradtrend.report.text.diagnosis import diagnosis_parts
 from gradtrend.report.text.lines import wrapped
+from gradtrend.report.text.sweep import sweep_lines
 from gradtrend.report.wording.escape import escape, shorten
 from gradtrend.report.wording.numbers import number, plural
 from gradtrend.report.wording.replay import replay_headline
@@ -41,9 +43,10 @@ def _block(replay: Replay, style: Style) -> list[str]:
     for title, part in (
         ("Capture", _capture_lines(replay.inspection, style)),
         ("Why", [line for text in replay.why for line in wrapped(text, style)]),
-        ("Precisions", _sweep_lines(replay.sweep, style)),
+        ("Precisions", sweep_lines(replay.sweep, style)),
         ("Before it (module outputs, absolute)", _frame_lines(replay)),
         ("Gradients that stand out", _layer_lines(replay.layers)),
+        *([] if replay.diagnosis is None else diagnosis_parts(replay.diagnosis, style)),
         ("Bear in mind", [line for text in _notes(replay) for line in wrapped(text, style)]),
         ("Next", _next_lines(replay, style)),
     ):
@@ -102,26 +105,6 @@ def _fields(fields: Iterable[Field]) -> str:
 
 def _shape(shape: Sequence[int]) -> str:
     return f" ({'x'.join(str(size) for size in shape)})" if shape else ""
-
-
-def _sweep_lines(rows: Sequence[SweepRow], style: Style) -> list[str]:
-    if not rows:
-        return []
-    lines = [f"  {'':<16}{'loss':>11}{'grad norm':>11}  {'finite':<8}{'largest':>9}{'headroom':>14}  first bad module"]
-    for row in rows:
-        if row.finite is None:
-            lines += wrapped(f"{row.precision:<16}could not be run: {row.problem}", style, rest=" " * 18)
-            continue
-        look = "yes" if row.finite else "NO"
-        cells = f"{_cell(row.loss):>11}{_cell(row.gradient_norm):>11}  {look:<8}{_cell(row.largest):>9}"
-        headroom = "" if row.headroom is None else f"{row.headroom:.1f} decades"
-        bad = shorten(escape(row.first_bad_module or ""), _NAME_WIDTH)
-        lines.append(f"  {row.precision:<16}{cells}{headroom:>14}  {bad}".rstrip())
-    return lines
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None else number(value)
 
 
 def _frame_lines(replay: Replay) -> list[str]:
