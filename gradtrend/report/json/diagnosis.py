@@ -13,4 +13,7 @@ if TYPE_CHECKING:
 def diagnosis_to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
     """The diagnosis, fields as in `gradtrend.model.diagnosis`; `nonfinite_fields` says what a null was."""
     made: dict[str, Any] = plain(diagnosis)
+    for advice in made["next"]:  # as in a run's report: told of those that are
+        if not advice["conditional"]:
+            del advice["conditional"]
     return made

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradtrend.model.report import SCHEMA_VERSION
+from gradtrend.report.json.diagnosis import diagnosis_to_dict
 from gradtrend.report.json.fields import plain
 from gradtrend.version import __version__
 
@@ -29,4 +30,4 @@ def replay_to_dict(replay: Replay) -> dict[str, Any]:
     JSON has no NaN: a field that is not finite is null, and its object's `nonfinite_fields` says what it was.
     """
     made: dict[str, Any] = plain(replay)
-    return made
+    return made | {"diagnosis": None if replay.diagnosis is None else diagnosis_to_dict(replay.diagnosis)}

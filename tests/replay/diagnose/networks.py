@@ -33,7 +33,9 @@ def tokens(count: int = 8) -> tuple[Tensor, Tensor]:
     return torch.randint(0, 100, (count, 16)), torch.randint(0, 100, (count, 16))
 
 
-def mlp(depth: int, activation: Callable[[], nn.Module] = nn.ReLU, norm: bool = False, width: int = 64) -> nn.Sequential:
+def mlp(
+    depth: int, activation: Callable[[], nn.Module] = nn.ReLU, norm: bool = False, width: int = 64
+) -> nn.Sequential:
     layers: list[nn.Module] = []
     for place in range(depth):
         layers += [nn.Linear(width if place else 32, width), *([nn.BatchNorm1d(width)] if norm else []), activation()]

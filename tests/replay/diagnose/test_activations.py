@@ -62,7 +62,8 @@ def test_a_dozen_samples_kill_no_unit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "kind"), [(functional.relu, "relu"), (torch.relu, "relu"), (Tensor.relu, "relu"), (torch.relu_, "relu")]
+    ("function", "kind"),
+    [(functional.relu, "relu"), (torch.relu, "relu"), (Tensor.relu, "relu"), (torch.relu_, "relu")],
 )
 def test_functions_are_seen_as_modules_are(function: Any, kind: str) -> None:
     model = Using(function)
@@ -74,7 +75,9 @@ def test_functions_are_seen_as_modules_are(function: Any, kind: str) -> None:
     assert found.dead >= 1
 
 
-@pytest.mark.parametrize(("module", "kind"), [(nn.Tanh(), "Tanh"), (nn.Sigmoid(), "Sigmoid"), (nn.Hardtanh(), "Hardtanh")])
+@pytest.mark.parametrize(
+    ("module", "kind"), [(nn.Tanh(), "Tanh"), (nn.Sigmoid(), "Sigmoid"), (nn.Hardtanh(), "Hardtanh")]
+)
 def test_saturated_units(module: nn.Module, kind: str) -> None:
     model = Using(module)
     with torch.no_grad():

@@ -55,7 +55,7 @@ def marked(model: nn.Module) -> nn.Module:
     with torch.no_grad():
         parameters[-1].view(-1)[0] = -0.0
     parameters[1].requires_grad_(False)
-    list(model.children())[0].eval()
+    next(iter(model.children())).eval()
     model.register_forward_hook(lambda module, args, output: None)
     return model
 
