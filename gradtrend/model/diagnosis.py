@@ -25,6 +25,7 @@ class Start(StrEnum):
     FAR_ABOVE = "far-above"
     BELOW = "below"
     DEAD_HEAD = "dead-head"
+    ALL_IGNORED = "all-ignored"
     NONFINITE = "non-finite"
 
 

@@ -20,6 +20,7 @@ from gradtrend.replay.subject.tensors import map_tensors, named_tensors
 
 _NO_STEP = "Give step=..., a function of the model and the batch that gives the loss as a 0-d tensor."
 _OWN_CODE = "The message is from the model's own code, or from the step's."
+_NO_BACKWARD = "The step gives the loss alone: leave backward() and the optimizer out of it."
 _PRECISION = {torch.float64: "float64", torch.bfloat16: "bfloat16-true", torch.float16: "float16-true"}
 
 
@@ -87,7 +88,7 @@ def errors_said(step: Any) -> Iterator[None]:
             raise ReplayError(error.message, _NO_STEP) from error
         raise
     except Exception as error:
-        hint = _NO_STEP if step is None else _OWN_CODE
+        hint = _NO_STEP if step is None else _NO_BACKWARD if "backward through the graph" in str(error) else _OWN_CODE
         raise ReplayError(f"running the step failed: {named(error)}", hint) from error
 
 
@@ -99,6 +100,8 @@ def check(model: Any, batch: Any, step: Any) -> None:
         raise InputError(f"step is a {type(step).__name__}, which cannot be called", _NO_STEP)
     if _is_empty(batch):
         raise InputError("the batch holds no samples", "Give a batch as the model is trained on it.")
+    if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
+        raise ReplayError("the model is compiled by torch.jit: its modules cannot be watched", "Give the model itself.")
     lazy = [name for name, p in model.named_parameters() if torch.nn.parameter.is_lazy(p)]
     if lazy:
         raise ReplayError(f"{lazy[0]} has no shape yet", "Call the model once: its lazy layers get their shapes then.")

@@ -22,11 +22,15 @@ _CATEGORICAL = ("cross_entropy", "nll_loss")
 
 @dataclass(frozen=True, slots=True)
 class LossCall:
-    """One call of a cross-entropy: its mean over the targets, and the classes that the logits had room for."""
+    """One call of a cross-entropy: its mean over the targets, and the classes that the logits had room for.
+
+    `counted` are the targets that are not ignored.
+    """
 
     function: str
     value: torch.Tensor
     classes: int
+    counted: int
 
 
 def loss_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> LossCall | None:
@@ -40,20 +44,19 @@ def loss_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result:
     classes = 2 if name in _BINARY else int(given.shape[1 if given.dim() > 1 else 0]) if given.dim() else 0
     if classes < 2 or not isinstance(target, torch.Tensor):
         return None
-    return LossCall(name, _mean(name, target, kwargs, result.detach()), classes)
+    counted = _counted(name, target, kwargs)
+    value = result.detach()
+    mean = value.mean() if kwargs.get("reduction", "mean") == "mean" else value.sum() / max(counted, 1)
+    return LossCall(name, mean, classes, counted)
 
 
-def _mean(name: str, target: torch.Tensor, kwargs: Mapping[str, Any], result: torch.Tensor) -> torch.Tensor:
-    """The loss a target: the result itself, or the mean of what was not reduced or was summed."""
-    reduction = kwargs.get("reduction", "mean")
-    if reduction == "mean" or target.numel() == 0:
-        return result.mean()
-    counted = target.numel()
-    if name in _CATEGORICAL and not target.is_floating_point():
-        counted = int((target != kwargs.get("ignore_index", -100)).sum())
-    elif name in _CATEGORICAL:  # probabilities of each class: one loss a sample
-        counted = target.numel() // target.shape[1 if target.dim() > 1 else 0]
-    return result.sum() / max(counted, 1)
+def _counted(name: str, target: torch.Tensor, kwargs: Mapping[str, Any]) -> int:
+    """The number of targets that count."""
+    if name in _BINARY:
+        return target.numel()
+    if not target.is_floating_point():
+        return int((target != kwargs.get("ignore_index", -100)).sum())
+    return target.numel() // target.shape[1 if target.dim() > 1 else 0]  # probabilities of each class
 
 
 def loss_at_start(calls: Sequence[LossCall], loss: float, classes: int | None, has_gradient: bool) -> LossStart | None:
@@ -61,6 +64,10 @@ def loss_at_start(calls: Sequence[LossCall], loss: float, classes: int | None, h
 
     `classes` overrides what the calls tell; without a call it is compared with the step's whole loss.
     """
+    ignored = next((call for call in calls if not call.counted), None)
+    if ignored is not None:
+        known = classes or ignored.classes
+        return LossStart(float(ignored.value), known, math.log(known), Start.ALL_IGNORED, ignored.function)
     if calls:
         seen = [(float(call.value), classes or call.classes, call.function) for call in calls]
         value, known, function = max(seen, key=lambda one: _distance(one[0], one[1]))

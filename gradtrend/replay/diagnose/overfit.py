@@ -17,19 +17,30 @@ RATE = 1e-3  # Adam's own (Kingma and Ba 2015), right within a factor of some te
 _LEARNED = 0.5
 _FALLS = 0.01
 
+_MEASURED_IN = 50
+# Adam divides by the root of squares, which float16 loses below 2.4e-4; its usual 1e-8 is zero there.
+_EPSILON, _EPSILON_IN_HALF = 1e-8, 1e-4
+
 LossOf = Callable[[torch.nn.Module], torch.Tensor]
 
 
-def overfit(model: torch.nn.Module, loss_of: LossOf, steps: int) -> Overfit:
-    """`steps` steps of Adam on a copy; `loss_of` gives the loss of a model for the batch."""
+def copy_of(model: torch.nn.Module) -> torch.nn.Module | str:
+    """A copy, or why there can be none. Made before the model has run: what it keeps of that may not be copied."""
     try:
-        twin = copy.deepcopy(model)
-    except Exception as error:  # a lambda's closure, a lock, a tensor of the graph as an attribute
-        return Overfit(Fit.NOT_TRIED, 0, RATE, problem=f"the model cannot be copied ({named(error)})")
+        return copy.deepcopy(model)
+    except Exception as error:  # a lock, a file, a tensor of a graph as an attribute
+        return f"the model cannot be copied ({named(error)})"
+
+
+def overfit(twin: torch.nn.Module | str, loss_of: LossOf, steps: int) -> Overfit:
+    """`steps` steps of Adam on a copy of the model; `loss_of` gives the loss of a model for the batch."""
+    if isinstance(twin, str):
+        return Overfit(Fit.NOT_TRIED, 0, RATE, problem=twin)
     trained = [parameter for parameter in twin.parameters() if parameter.requires_grad]
     if not trained:
         return Overfit(Fit.NOT_TRIED, 0, RATE, problem="no parameter is trained")
-    optimizer = torch.optim.Adam(trained, lr=RATE)
+    half = any(parameter.dtype is torch.float16 for parameter in trained)
+    optimizer = torch.optim.Adam(trained, lr=RATE, eps=_EPSILON_IN_HALF if half else _EPSILON)
     losses: list[float] = []
     try:
         for _ in range(steps + 1):  # the last is looked at alone
@@ -45,12 +56,14 @@ def overfit(model: torch.nn.Module, loss_of: LossOf, steps: int) -> Overfit:
             optimizer.step()
     except Exception as error:  # the user's code, or Adam's for types that it cannot step
         return Overfit(Fit.NOT_TRIED, max(len(losses) - 1, 0), RATE, problem=named(error))
-    return Overfit(_state(losses), len(losses) - 1, RATE, losses[0], losses[-1])
+    return Overfit(_state(losses, steps), len(losses) - 1, RATE, losses[0], losses[-1])
 
 
-def _state(losses: list[float]) -> Fit:
+def _state(losses: list[float], steps: int) -> Fit:
     if not all(map(math.isfinite, losses)):
         return Fit.NONFINITE
     first, last = losses[0], min(losses[-3:])  # dropout and the like make single losses jump
     drop = (first - last) / abs(first) if first else 0.0
-    return Fit.LEARNED if drop >= _LEARNED else Fit.FALLS if drop >= _FALLS else Fit.STANDS
+    if drop >= _LEARNED:
+        return Fit.LEARNED
+    return Fit.FALLS if drop >= _FALLS * min(1.0, steps / _MEASURED_IN) else Fit.STANDS

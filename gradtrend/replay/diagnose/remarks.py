@@ -74,6 +74,11 @@ def _start(found: Diagnosis) -> Iterator[Remark]:
             (Advice("check-init", "If training is to begin here: make the head's weights smaller (std 0.02, or zero "
                     "with zero bias), and do not tie it to an embedding drawn from N(0, 1).", conditional=True),),
         )  # fmt: skip
+    elif start.state is Start.ALL_IGNORED:
+        yield Remark(
+            f"All targets of {start.function} are ignored: nothing can be learned from this batch.",
+            (Advice("check-labels", "Look at the labels: all of them are the index that the loss ignores."),),
+        )
     elif start.state is Start.DEAD_HEAD:
         yield Remark(
             f"The cross-entropy is exactly ln({start.classes}) and no gradient comes of it: the head is dead.",
@@ -132,7 +137,7 @@ def _learning(found: Diagnosis) -> Iterator[Remark]:
     tried = found.overfit
     if tried is None or tried.first is None or tried.last is None:
         return
-    what = f"{tried.steps} steps of Adam at {factor(tried.rate)} on this batch alone"
+    what = f"{tried.steps} step{'s' if tried.steps > 1 else ''} of Adam at {factor(tried.rate)} on this batch alone"
     if tried.state is Fit.NONFINITE and math.isfinite(tried.first):
         yield Remark(
             f"The loss is not finite after {what}.",

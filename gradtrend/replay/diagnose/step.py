@@ -12,7 +12,7 @@ from gradtrend.replay.diagnose.depth import broken_layers, depth_trend
 from gradtrend.replay.diagnose.gradients import is_matrix, layer_flows
 from gradtrend.replay.diagnose.live import errors_said, live_step
 from gradtrend.replay.diagnose.losses import loss_at_start
-from gradtrend.replay.diagnose.overfit import overfit
+from gradtrend.replay.diagnose.overfit import copy_of, overfit
 from gradtrend.replay.diagnose.remarks import with_remarks
 from gradtrend.replay.diagnose.watch import StepWatch
 from gradtrend.replay.run.step import run_step
@@ -29,14 +29,15 @@ def diagnose_live(
     Raises `InputError` and `ReplayError` as `live_step`, and `ReplayError` for what the model itself raises.
     """
     with errors_said(step), live_step(model, batch, step, device) as live:
+        twin = copy_of(model) if overfit_steps > 0 else None
         found = _looked_at(live.subject, live.precision, classes)
         if precisions:
             wide = live.precision == "float64"  # autocast leaves float64 as it is: all rows would be the same
             names = ("float64",) if wide else precisions_for(live.subject.device, live.precision)
             found = replace(found, precisions=sweep(live.subject, names))
-        if overfit_steps > 0:
+        if twin is not None:
             live.subject.reset()
-            found = replace(found, overfit=overfit(model, live.loss_of, overfit_steps))
+            found = replace(found, overfit=overfit(twin, live.loss_of, overfit_steps))
     return with_remarks(found)
 
 

@@ -57,7 +57,7 @@ class StepWatch(TorchFunctionMode):
     def __enter__(self) -> StepWatch:
         for name, module in self._modules.items():
             self._handles.append(module.register_forward_pre_hook(self._entering(name)))
-            self._handles.append(module.register_forward_hook(self._leaving(name)))
+            self._handles.append(module.register_forward_hook(self._leaving(name), always_call=True))
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 

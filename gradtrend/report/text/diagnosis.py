@@ -119,6 +119,7 @@ def _start_lines(diagnosis: Diagnosis, style: Style) -> list[str]:
         Start.FAR_ABOVE: "far above: the logits are too large",
         Start.BELOW: "far below: the model has learned already, or sees the labels",
         Start.DEAD_HEAD: "exactly that, and no gradient: the head is dead",
+        Start.ALL_IGNORED: "all targets are ignored",
         Start.NONFINITE: "not finite",
     }
     what = start.function or "the loss"

@@ -167,6 +167,26 @@ def test_integers_in_and_a_recurrent_network() -> None:
     assert found["1 LSTM"].values.count == 2 * 5 * 3 + 2 * 2 * 3
 
 
+def test_a_part_that_fails_and_is_caught_leaves_the_others_their_names() -> None:
+    class Failing(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            raise ValueError
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.failing, self.linear = Failing(), nn.Linear(4, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            try:
+                x = self.failing(x)
+            except ValueError:
+                x = torch.relu(x)
+            return self.linear(x).mean()
+
+    assert list(outputs_of(Model(), torch.randn(3, 4))) == [" relu", "linear Linear"]
+
+
 def test_a_mask_of_infinities_is_no_fault() -> None:
     class Mask(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -77,10 +77,47 @@ def test_what_is_no_step_is_told(model: Any, batch: Any, step: Any, error: type[
         gradtrend.diagnose(model, batch, step=step)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_scripted_model_is_refused() -> None:
+    with pytest.raises(gradtrend.ReplayError, match=r"compiled by torch\.jit"):
+        gradtrend.diagnose(torch.jit.script(mlp(1)), vectors(), step=classify)
+
+
 def test_without_a_loss_the_hint_is_to_give_a_step() -> None:
     with pytest.raises(gradtrend.ReplayError) as caught:
         gradtrend.diagnose(mlp(1), vectors()[0])
     assert "Give step=" in (caught.value.hint or "")
+
+
+def test_a_step_that_goes_backward_itself_is_told_not_to() -> None:
+    def step(model: nn.Module, batch: Any) -> Tensor:
+        loss = classify(model, batch)
+        loss.backward()
+        return loss
+
+    with pytest.raises(gradtrend.ReplayError) as caught:
+        gradtrend.diagnose(mlp(1), vectors(), step=step)
+    assert "leave backward() and the optimizer out" in (caught.value.hint or "")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_models_are_looked_at_as_written() -> None:
+    found = gradtrend.diagnose(torch.compile(mlp(1)), vectors(), step=classify, overfit_steps=2)
+    assert [layer.layer for layer in found.layers] == ["_orig_mod.0", "_orig_mod.2"]
+    assert {layer.calls for layer in found.layers} == {1}
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_model_on_the_cpu_is_looked_at_on_the_gpu_and_stays_there() -> None:
+    model, batch = mlp(2), vectors()
+    places = [parameter.data_ptr() for parameter in model.parameters()]
+    found = gradtrend.diagnose(model, batch, step=classify, device="cuda")
+    assert found.device.startswith("cuda")
+    assert places == [parameter.data_ptr() for parameter in model.parameters()]
+    here = gradtrend.diagnose(model, batch, step=classify)
+    assert found.loss == pytest.approx(here.loss, rel=1e-4)
+    assert found.layers[0].size == pytest.approx(here.layers[0].size, rel=1e-3)
 
 
 def test_a_device_that_is_not_there() -> None:

@@ -48,6 +48,16 @@ def test_ignored_targets_do_not_count() -> None:
     assert found.loss == pytest.approx(math.log(10), abs=0.3)
 
 
+def test_all_targets_ignored_is_told() -> None:
+    inputs, targets = vectors()
+    batch = inputs, torch.full_like(targets, -100)
+    found = gradtrend.diagnose(mlp(1), batch, step=classify, precisions=False, overfit_steps=2)
+    assert found.start is not None
+    assert found.start.state is Start.ALL_IGNORED
+    assert "All targets of cross_entropy are ignored: nothing can be learned from this batch." in found.remarks
+    assert "check-labels" in {advice.action for advice in found.next}
+
+
 @pytest.mark.parametrize("function", [functional.binary_cross_entropy_with_logits, None])
 def test_binary(function: Any) -> None:
     def step(model: nn.Module, batch: Any) -> Tensor:

@@ -78,6 +78,29 @@ def test_a_model_that_cannot_be_copied_says_so() -> None:
     assert (found.problem or "").startswith("the model cannot be copied (TypeError: cannot pickle")
 
 
+def test_what_a_model_keeps_of_a_run_does_not_hinder_it() -> None:
+    class Keeping(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(32, 10)
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.kept = self.linear(x)
+            return self.kept
+
+    assert tried(Keeping(), vectors(), classify).problem is None
+
+
+def test_a_few_steps_are_not_taken_for_a_loss_that_stands() -> None:
+    assert tried(mlp(1), vectors(), classify, steps=2).state is Fit.FALLS
+
+
+def test_parameters_in_half_precision_are_stepped() -> None:
+    inputs, targets = vectors(16)
+    found = tried(mlp(1).half(), (inputs.half(), targets), classify)
+    assert found.state in (Fit.LEARNED, Fit.FALLS)
+
+
 def test_a_step_that_uses_another_model_says_so() -> None:
     model = mlp(1)
     found = tried(model, vectors(), lambda given, batch: classify(model, batch))

@@ -21,7 +21,11 @@ def bits(tensor: Tensor | None) -> Any:
         return None
     if tensor.is_sparse:
         return bits(tensor.coalesce().indices()), bits(tensor.coalesce().values())
-    return str(tensor.dtype), tuple(tensor.shape), tensor.detach().contiguous().view(-1).view(torch.uint8).tolist()
+    return (
+        str(tensor.dtype),
+        tuple(tensor.shape),
+        tensor.detach().resolve_conj().contiguous().view(-1).view(torch.uint8).tolist(),
+    )
 
 
 def state_of(model: nn.Module) -> dict[str, Any]:
@@ -29,7 +33,7 @@ def state_of(model: nn.Module) -> dict[str, Any]:
     tensors = dict([*model.named_parameters(), *model.named_buffers()])
     return {
         "values": {name: bits(tensor) for name, tensor in tensors.items()},
-        "places": {name: (id(tensor), tensor.data_ptr()) for name, tensor in tensors.items()},
+        "places": {name: (id(t), None if t.is_sparse else t.data_ptr()) for name, t in tensors.items()},
         "gradients": {name: bits(p.grad) for name, p in model.named_parameters()},
         "gradient objects": {name: id(p.grad) for name, p in model.named_parameters() if p.grad is not None},
         "requires_grad": {name: p.requires_grad for name, p in model.named_parameters()},
@@ -87,6 +91,27 @@ def test_nothing_changes(make: Callable[[], nn.Module], batch: Callable[[], Any]
     assert found.gradient_norm
     assert state_of(model) == before
     assert [bits(part) for part in given] == batch_before
+
+
+def test_odd_buffers_stay() -> None:
+    class Odd(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(32, 10)
+            self.register_buffer("graph", torch.eye(5).to_sparse())
+            self.register_buffer("one_for_all", torch.arange(3.0).reshape(1, 3).expand(4, 3))
+            self.register_buffer("none", None)
+            self.register_buffer("nan", torch.tensor([float("nan"), -0.0]))
+            self.register_buffer("complex", torch.tensor([1 + 2j]).conj())
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.linear(x)
+
+    model, batch = Odd(), vectors()
+    before = state_of(model)
+    found = gradtrend.diagnose(model, batch, step=classify, overfit_steps=2)
+    assert all(row.finite for row in found.precisions)
+    assert state_of(model) == before
 
 
 class Restless(nn.Module):
