@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
         TensorHealth,
     )
     from gradtrend.pipeline.diagnose import PrintedDiagnosis
-    from gradtrend.pipeline.runs import AnalyzeOptions
     from gradtrend.replay import native
 
 __all__ = [
@@ -172,8 +170,9 @@ def analyze(
     cause.
     """
     from gradtrend.pipeline.analyze import analyze_run
+    from gradtrend.pipeline.runs import options_from
 
-    options = _options(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
+    options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
     with _bugs_named(fspath(path), source):
         return analyze_run(fspath(path), options)
 
@@ -199,8 +198,9 @@ def analyze_all(
     be read, the `InputError` that says so is raised behind the reports of the others.
     """
     from gradtrend.pipeline.analyze import each_run
+    from gradtrend.pipeline.runs import options_from
 
-    options = _options(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
+    options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
     with _bugs_named(fspath(path), source):
         yield from each_run(fspath(path), options)
 
@@ -230,37 +230,6 @@ def diagnose(
 
     with _bugs_named("diagnose"):
         return run(model, batch, step, classes, device, precisions, overfit_steps)
-
-
-def _options(
-    metric: str | None,
-    loss: str | None,
-    lr: str | None,
-    source: str,
-    run_id: str | Iterable[str] | None,
-    experiment: str | None,
-    newest: bool,
-    columns: str | Iterable[str],
-    rules_dir: str | PathLike[str] | None,
-    select: str | Iterable[str],
-    ignore: str | Iterable[str],
-) -> AnalyzeOptions:
-    from gradtrend.pipeline.runs import AnalyzeOptions
-    from gradtrend.pipeline.selection import split_list
-
-    return AnalyzeOptions(
-        metric=metric,
-        loss=loss,
-        lr=lr,
-        source=source,
-        run_ids=(run_id,) if isinstance(run_id, str) else tuple(run_id or ()),
-        experiment=experiment,
-        newest=newest,
-        columns=tuple(map(str.strip, columns.split(","))) if isinstance(columns, str) else tuple(columns),
-        rules_dir=None if rules_dir is None else Path(rules_dir),
-        select=split_list([select] if isinstance(select, str) else select),
-        ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
-    )
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import click
 
 from gradtrend.cli.exit_codes import Policy, blamed_only, exit_code, parse_fail_on
 from gradtrend.cli.options import debug_option, output_option, reading_options, rules_option
-from gradtrend.cli.output import check_writable, emit, stdout_style, tell_failures, write_whole
+from gradtrend.cli.output import announce, check_writable, emit, stdout_style, tell_failures, write_whole
 from gradtrend.model.report import Report
 from gradtrend.pipeline.selection import split_list
 from gradtrend.report import REPORTERS, Style, reporter
@@ -73,7 +73,7 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
         check_writable(given["output"])
     reading = ("metric", "loss", "lr", "source", "columns", "run_ids", "experiment", "newest")
     names = (*reading, "rules_dir", "select", "ignore", "replay", "trust")
-    options = AnalyzeOptions(**{name: given[name] for name in names})
+    options = AnalyzeOptions(**{name: given[name] for name in names}, announce=announce)
     runs, failures = analyze_paths(paths, options, available_processes())
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
     _deliver(report, policy, given["format_"], given["output"], given["quiet"], given["verbose"])

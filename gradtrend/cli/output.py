@@ -60,6 +60,11 @@ def complain(message: str, hint: str | None = None) -> None:
     tell(f"gradtrend: {message}" + (f"\n  {hint}" if hint else ""))
 
 
+def announce(text: str) -> None:
+    """Say on standard error what is about to be done."""
+    tell(f"gradtrend: {escape(text)}")
+
+
 def tell_failures(failures: Iterable[Failure], debug: bool, shown: bool = False) -> None:
     """The failures of paths on standard error; `shown` where standard output has just shown them to a person.
 

@@ -8,7 +8,7 @@ import click
 
 from gradtrend.cli.exit_codes import replay_exit_code
 from gradtrend.cli.options import debug_option, output_option, rules_option
-from gradtrend.cli.output import check_writable, emit, stdout_style, write_whole
+from gradtrend.cli.output import announce, check_writable, emit, stdout_style, write_whole
 from gradtrend.model.precision import PRECISIONS, precision_of_setting
 from gradtrend.replay import ReplayOptions
 from gradtrend.report import Style
@@ -18,7 +18,7 @@ from gradtrend.report.text.replay import render_replays
 
 _EPILOG = """\b
 Exit codes:
-  0    the step is finite when replayed, or was inspected and nothing bad was seen
+  0    the step is finite when replayed (and no explosion), or was inspected and nothing bad was seen
   1    confirmed, or flaky
   2    wrong option or unwritable -o
   3    no capture, the step cannot be run, or --trust is needed to run it
@@ -63,7 +63,7 @@ def replay(
 
     if output:
         check_writable(output)
-    results = replay_path(path, ReplayOptions(device, precision, trust, layers=layers), rules_dir)
+    results = replay_path(path, ReplayOptions(device, precision, trust, announce=announce, layers=layers), rules_dir)
     code = replay_exit_code(results)
     if format_ == "json":
         text = strict_json(replays_to_dict(results, code))

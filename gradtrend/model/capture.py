@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 # What gradtrend's own capture files say of themselves; who writes and who reads them is in other rooms.
 CAPTURE_FORMAT = "gradtrend.capture"
 CAPTURE_VERSION = 1
+# An array of a batch is a dictionary with this one key and its tensor; an object of a class, one of its "module:Class"
+# and either its fields by name or the items that it is made of.
+ARRAY_KEY = "gradtrend.array"
+OBJECT_KEY, FIELDS_KEY, ITEMS_KEY = "gradtrend.object", "fields", "items"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideState:
+    """What a model keeps outside its state dict. `before`: as it was before the step, not as it was left behind.
+
+    `attributes` are plain numbers and texts by (module, attribute), `generators` states by (module, attribute),
+    `buffers` those that a state dict leaves out, by name.
+    """
+
+    attributes: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    generators: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    buffers: Mapping[str, Any] = field(default_factory=dict)
+    before: bool = False
 
 
 @dataclass(frozen=True, slots=True)

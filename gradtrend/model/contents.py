@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from gradtrend.model.capture import Capture
+from gradtrend.model.capture import Capture, OutsideState
 
 # Wrappers put these before a parameter's name: Fabric, DistributedDataParallel, torch.compile. They may be nested.
 WRAPPER_PREFIXES = ("_forward_module.", "module.", "_orig_mod.")
@@ -101,18 +100,21 @@ class ModelRecipe:
 class CaptureContents:
     """A capture, whole and inert, in one form for every kind of file.
 
-    `file` is where it lies; `state` the model's state dict (tensors, and extra state where a module has some); `rng`
+    `bytes_at` gives bytes of the file by start and length, and raises `InputError` where it has changed since it was
+    opened; `state` is the model's state dict (tensors, and extra state where a module has some); `rng`
     holds inert states by generator (`python`, `numpy`, `torch`, `cuda`). `precision` is one of
     `gradtrend.model.precision.PRECISIONS`, or None where the file does not say; `loss_divisor` divides each
-    microbatch's loss before backward. `loss_scale` is the factor in use, None without.
+    microbatch's loss before backward. `loss_scale` is the factor in use, None without. `eval_modules` were not in
+    training mode, `frozen_parameters` not trained: None where the file does not say. `baseline_norm` and
+    `baseline_norms` are gradient norms of a usual step, of all and by parameter.
     """
 
     summary: Capture
-    file: Path
     recipe: ModelRecipe
     state: Mapping[str, Node]
     microbatches: tuple[Node, ...]
-    storages: Mapping[str, StorageSpan]
+    storages: Mapping[str, StorageSpan] = field(default_factory=dict)
+    bytes_at: Callable[[int, int], bytearray] = lambda start, size: bytearray(size)
     rng: Mapping[str, Node] = field(default_factory=dict)
     precision: str | None = None
     loss_scale: float | None = None
@@ -122,3 +124,8 @@ class CaptureContents:
     versions: Mapping[str, str] = field(default_factory=dict)
     backend: Mapping[str, bool | str] = field(default_factory=dict)
     buffers: frozenset[str] = frozenset()
+    eval_modules: frozenset[str] | None = None
+    frozen_parameters: frozenset[str] | None = None
+    outside: OutsideState | None = None
+    baseline_norm: float | None = None
+    baseline_norms: Mapping[str, float] = field(default_factory=dict)

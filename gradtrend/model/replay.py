@@ -10,6 +10,9 @@ from gradtrend.model.diagnosis import Diagnosis
 from gradtrend.model.finding import Finding
 from gradtrend.model.sweep import SweepRow as SweepRow
 
+# The smallest positive number of a type (subnormal): what is smaller becomes zero.
+SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149}
+
 
 class Outcome(StrEnum):
     """What a replay came to. `inspected` and `cannot-run` say nothing about the step: neither is a clean result."""
@@ -32,6 +35,7 @@ class ReplayCause(StrEnum):
     BAD_STATE = "bad-state"
     OTHER_RANK = "other-rank"
     EXPLOSION = "explosion"
+    NORM_OVERFLOW = "norm-overflow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,8 @@ class Field:
 class Inspection:
     """What a capture says without running anything.
 
-    `imports` is what `--trust` would import and call. `notes` are limits of this capture that bear on the verdict.
+    `imports` is what `--trust` would import and call, `refused` why it would not even so. `notes` are limits of this
+    capture that bear on the verdict.
     """
 
     path: str
@@ -77,6 +82,7 @@ class Inspection:
     versions: tuple[tuple[str, str], ...] = ()
     nonfinite: tuple[TensorHealth, ...] = ()
     imports: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     problem: str | None = None
 
@@ -104,13 +110,18 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True)
 class Magnitude:
-    """Absolute range of one tensor; `tensor` is `input[0]`, `output`, or the name of what an operator was given."""
+    """Absolute range of one tensor's finite elements, and how many are zero, NaN or inf (None: not counted).
+
+    `tensor` is `input[0]`, `output`, or the name of what an operator was given.
+    """
 
     tensor: str
     dtype: str
     shape: tuple[int, ...]
     abs_min: float
     abs_max: float
+    zeros: int | None = None
+    nonfinite: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +131,7 @@ class Origin:
     `source` says where the values come from: "operator" (made here), or "input", "parameter", "buffer", "constant" with
     `source_name` (they were there before). `needs` is the largest magnitude of the same operator computed in float64,
     when that is finite; `type_max` the maximum of the type that the operator ran in. `where` is the user's code line.
+    `occurrence` counts the operator's earlier runs in its module; `in_float32` is what it is given when all is float32.
     """
 
     phase: str
@@ -136,6 +148,19 @@ class Origin:
     needs: float | None = None
     type_max: float | None = None
     where: str | None = None
+    occurrence: int = 0
+    in_float32: tuple[Magnitude, ...] = ()
+
+    @property
+    def lost(self) -> tuple[str, Magnitude] | None:
+        """What became zero on the way to the operator, and its range in float32.
+
+        "underflow" where it is below the smallest number of the type, "rounding" where larger numbers cancelled.
+        """
+        for given, wide in zip(self.given, self.in_float32, strict=False):
+            if given.shape == wide.shape and (given.zeros or 0) > (wide.zeros or 0) and wide.abs_min > 0:
+                return ("underflow" if wide.abs_min < SMALLEST.get(given.dtype, 0.0) else "rounding"), wide
+        return None
 
     @property
     def exceeds_range(self) -> bool:
@@ -162,10 +187,21 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """The gradient norm of a microbatch alone, or (`sample` given) of one of its samples alone."""
+
+    microbatch: int
+    sample: int | None
+    norm: float
+    identity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Blame:
     """Which microbatches fail on their own, and which samples in them.
 
-    `cured` says whether the step is finite without those samples (None: not tried). `note` says why no sample is named.
+    `cured` says whether the whole step is finite without those samples (None: not tried). `note` says why no sample is
+    named, or not of every bad microbatch. `together`: of some microbatch, the samples fail only with one another.
     """
 
     microbatches: tuple[int, ...]
@@ -173,6 +209,7 @@ class Blame:
     batch_size: int | None = None
     cured: bool | None = None
     note: str | None = None
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +223,10 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class LayerGradient:
-    """The gradient of one parameter in the replayed step. `ratio` is its norm over the parameter's own."""
+    """The gradient of one parameter in the replayed step. `ratio` is its norm over the parameter's own.
+
+    `usual` is its norm in a usual step, as the capture has it.
+    """
 
     parameter: str
     norm: float
@@ -194,12 +234,14 @@ class LayerGradient:
     ratio: float | None
     share: float | None
     flags: tuple[str, ...] = ()
+    usual: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
     """The replay of one capture. `why` are sentences with numbers, in the order to read them.
 
+    `usual_norm` is the gradient norm of a usual step, by the capture or the run's log; `shares` whose gradient it is.
     `diagnosis` is that of its layers, where one was asked for.
     """
 
@@ -217,6 +259,8 @@ class Replay:
     blame: Blame | None = None
     swap: Swap | None = None
     layers: tuple[LayerGradient, ...] = ()
+    usual_norm: float | None = None
+    shares: tuple[Share, ...] = ()
     why: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     hint: str | None = None

@@ -121,6 +121,7 @@ class ReplayTopic(StrEnum):
     BAD_STATE = "bad-state"
     OTHER_RANK = "other-rank"
     EXPLOSION = "explosion"
+    NORM_OVERFLOW = "norm-overflow"
     FLAKY = "flaky"
     NOT_REPRODUCED = "not-reproduced"
     CANNOT_RUN = "cannot-run"

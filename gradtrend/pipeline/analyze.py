@@ -113,7 +113,7 @@ def _judged(log: RunLog, plan: _Plan) -> RunReport:
         return report
     from gradtrend.pipeline.replay import with_replays
 
-    return with_replays(report, plan.options.trust, plan.rules)
+    return with_replays(report, plan.options.trust, plan.rules, plan.options.announce)
 
 
 def _seconds(run: RunFiles) -> float:

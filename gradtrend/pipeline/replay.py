@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.detect.rules import load_rules
-from gradtrend.errors import InputError
+from gradtrend.errors import GradtrendError, InputError
 from gradtrend.ingest import place_of, settings_of
 from gradtrend.ingest.captures import find_captures, read_capture
 from gradtrend.model.advice import Advice
 from gradtrend.model.capture import Capture
 from gradtrend.model.contents import CaptureContents
 from gradtrend.model.finding import Finding, by_weight
-from gradtrend.model.replay import Replay
+from gradtrend.model.replay import Outcome, Replay
 from gradtrend.model.report import Checks, RunReport
 from gradtrend.model.rule import REPLAY_NOTE, Rule
+from gradtrend.model.words import Role
 from gradtrend.replay import ReplayOptions, replay_captures, unreadable, with_findings
+
+_PATIENCE = 300.0  # seconds for a process that imports torch and runs one step
+_RAN = (Outcome.CONFIRMED, Outcome.FLAKY, Outcome.NOT_REPRODUCED)
+_FINITE, _NONFINITE = 40, 41  # exit statuses that nothing else has
 
 
 def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None) -> tuple[Replay, ...]:
@@ -41,11 +49,15 @@ def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None
     return tuple(result for run in runs for result in _replay_run(run, find_captures(run), options, rules))
 
 
-def with_replays(report: RunReport, trust: bool, rules: tuple[Rule, ...]) -> RunReport:
+def with_replays(
+    report: RunReport, trust: bool, rules: tuple[Rule, ...], announce: Callable[[str], None] | None = None
+) -> RunReport:
     """The report of an analysed run with the replays of its captures and their findings."""
     if not report.captures or report.folder is None:
         return report
-    options = ReplayOptions(trust=trust, setting=report.settings.precision)
+    options = ReplayOptions(
+        trust=trust, setting=report.settings.precision, usual_norm=_usual_norm(report), announce=announce
+    )
     results = _replay_run(report.folder, report.captures, options, rules)
     replays = {capture.path: result for capture, result in zip(report.captures, results, strict=True)}
     findings = [finding for result in results for finding in result.findings]
@@ -55,7 +67,10 @@ def with_replays(report: RunReport, trust: bool, rules: tuple[Rule, ...]) -> Run
         tuple(skipped for skipped in report.checks.skipped if skipped.rule not in ran),
     )
     ordered = tuple(by_weight((*report.findings, *findings)))
-    return replace(report, findings=ordered, replays=replays, checks=checks, next=_with_those_of(findings, report.next))
+    advice = report.next
+    if any(result.outcome in _RAN for result in results):  # what has been replayed need not be
+        advice = tuple(one for one in advice if one.action != "capture-and-replay")
+    return replace(report, findings=ordered, replays=replays, checks=checks, next=_with_those_of(findings, advice))
 
 
 def _with_those_of(findings: list[Finding], advice: tuple[Advice, ...]) -> tuple[Advice, ...]:
@@ -79,8 +94,12 @@ def _replay_run(
     run: Path, captures: tuple[Capture, ...], options: ReplayOptions, rules: tuple[Rule, ...]
 ) -> tuple[Replay, ...]:
     """The replays of one run's captures, those of its ranks taken together, in the captures' order."""
+    folder = _run_folder(run)
     if options.setting is None:
-        options = replace(options, setting=settings_of(_run_folder(run)).precision)
+        options = replace(options, setting=settings_of(folder).precision)
+    if options.usual_norm is None and any(capture.finite for capture in captures):
+        options = replace(options, usual_norm=_usual_norm_in(folder))
+    options = replace(options, first_run=_first_run)
     read: list[tuple[str, CaptureContents]] = []
     results: dict[str, Replay] = {}
     for capture in captures:
@@ -92,6 +111,42 @@ def _replay_run(
     results |= {result.inspection.path: result for result in replay_captures(read, options)}
     files = [str(run if run.is_file() else run / capture.path) for capture in captures]
     return tuple(with_findings(results[file], rules) for file in files)
+
+
+def _usual_norm_in(folder: Path) -> float | None:
+    """The gradient norm of the run's usual steps, by its log; None where there is no log of one run, or no norm."""
+    from gradtrend.pipeline.analyze import analyze_run
+    from gradtrend.pipeline.runs import AnalyzeOptions
+
+    try:
+        return _usual_norm(analyze_run(str(folder), AnalyzeOptions()))
+    except GradtrendError:
+        return None
+
+
+def _usual_norm(report: RunReport) -> float | None:
+    norms = (s for s in report.series if s.role is Role.GRAD_NORM and s.layer is None and s.baseline is not None)
+    return next((series.baseline for series in norms), None)
+
+
+def _first_run(path: str, device: str, precision: str) -> bool | None:
+    """Whether the first run of a captured step is finite in a process of its own; None where it cannot be told."""
+    code = "import sys; from gradtrend.pipeline.replay import run_once; run_once(*sys.argv[1:])"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code, path, device, precision], capture_output=True, timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return {_FINITE: True, _NONFINITE: False}.get(done.returncode)
+
+
+def run_once(path: str, device: str, precision: str) -> None:
+    """Run a captured step once and exit with what came of it. Only for a process that is started for this."""
+    from gradtrend.replay import first_run
+
+    contents = read_capture(Path(path))
+    sys.exit(_FINITE if first_run(contents, device, precision) else _NONFINITE)
 
 
 def _run_folder(path: Path) -> Path:

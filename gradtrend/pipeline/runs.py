@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 from gradtrend.errors import ConfigError
@@ -18,11 +20,15 @@ from gradtrend.ingest import (
     read_runs,
 )
 from gradtrend.model.runlog import RunLog
+from gradtrend.pipeline.selection import split_list
 
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeOptions:
-    """What the user said about one call. Raises `ConfigError` for columns that cannot be, or of another format."""
+    """What the user said about one call; `announce` is told what a replay imports.
+
+    Raises `ConfigError` for columns that cannot be, or of another format.
+    """
 
     metric: str | None = None
     loss: str | None = None
@@ -37,6 +43,7 @@ class AnalyzeOptions:
     ignore: tuple[str, ...] = ()
     replay: bool = False
     trust: bool = False
+    announce: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         if self.columns:
@@ -58,6 +65,35 @@ class AnalyzeOptions:
     def wanted(self) -> WantedRuns:
         """Which runs of stores are wanted."""
         return WantedRuns(self.run_ids, self.experiment, self.newest)
+
+
+def options_from(
+    metric: str | None,
+    loss: str | None,
+    lr: str | None,
+    source: str,
+    run_id: str | Iterable[str] | None,
+    experiment: str | None,
+    newest: bool,
+    columns: str | Iterable[str],
+    rules_dir: str | PathLike[str] | None,
+    select: str | Iterable[str],
+    ignore: str | Iterable[str],
+) -> AnalyzeOptions:
+    """The options as `gradtrend.analyze` takes them: one text or several, lists joined by commas."""
+    return AnalyzeOptions(
+        metric=metric,
+        loss=loss,
+        lr=lr,
+        source=source,
+        run_ids=(run_id,) if isinstance(run_id, str) else tuple(run_id or ()),
+        experiment=experiment,
+        newest=newest,
+        columns=tuple(map(str.strip, columns.split(","))) if isinstance(columns, str) else tuple(columns),
+        rules_dir=None if rules_dir is None else Path(rules_dir),
+        select=split_list([select] if isinstance(select, str) else select),
+        ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
+    )
 
 
 def whose_bug(source: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gradtrend.errors import GradtrendError, MissingPackageError
+from gradtrend.errors import GradtrendError, MissingPackageError, ReplayError
 
 if TYPE_CHECKING:  # `import gradtrend` loads this file, and most calls replay nothing
     from gradtrend.model.contents import CaptureContents
@@ -22,6 +22,9 @@ class ReplayOptions:
     """How to replay.
 
     `precision` None: as captured, else as `setting` (what the run's own files say, "16-mixed") has it, else swept.
+    `usual_norm` is the gradient norm of the run's usual steps, by its log. `announce` is told what will be imported
+    and called before anything is. `first_run` runs a capture once in a process of its own: (path, device, precision)
+    -> whether that was finite, None where it cannot be told.
     `layers`: with the diagnosis of the step's layers.
     """
 
@@ -29,6 +32,9 @@ class ReplayOptions:
     precision: str | None = None
     trust: bool = False
     setting: str | None = None
+    usual_norm: float | None = None
+    announce: Callable[[str], None] | None = None
+    first_run: Callable[[str, str, str], bool | None] | None = None
     layers: bool = False
 
 
@@ -42,6 +48,8 @@ def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: Re
     inspections = [inspect_capture(contents, shown) for shown, contents in captures]
     if not options.trust:
         return tuple(_untrusted(inspection) for inspection in inspections)
+    if options.announce is not None:
+        options.announce(_announcement(inspections))
     results = [
         _replay(contents, inspection, options) for (_, contents), inspection in zip(captures, inspections, strict=True)
     ]
@@ -65,6 +73,14 @@ def diagnosis_of(
             raise
         raise MissingPackageError("diagnosing needs torch", "pip install 'gradtrend[replay]'") from error
     return diagnose_live(model, batch, step, classes, device, precisions, overfit_steps)
+
+
+def first_run(contents: CaptureContents, device: str, precision: str) -> bool:
+    """Whether the first run of a trusted capture's step is finite. Raises `ReplayError`, and what the model raises."""
+    from gradtrend.replay.engine import first_run as run
+    from gradtrend.replay.imports import needed_imports
+
+    return run(contents, needed_imports(contents), device, precision)
 
 
 def unreadable(path: str, kind: str, problem: str) -> Replay:
@@ -96,6 +112,8 @@ def _untrusted(inspection: Inspection) -> Replay:
 
 
 def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOptions) -> Replay:
+    from gradtrend.replay.imports import DO_NOT_TRUST
+
     try:
         try:
             from gradtrend.replay.engine import replay_step
@@ -103,11 +121,16 @@ def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOp
             if error.name != "torch":
                 raise
             raise MissingPackageError("replaying needs torch", "pip install 'gradtrend[replay]'") from error
-        return replay_step(
-            contents, inspection, options.device, options.precision, options.setting, layers=options.layers
-        )
+        if inspection.refused:
+            raise ReplayError(f"refused: {inspection.refused[0]}", DO_NOT_TRUST)
+        return replay_step(contents, inspection, options)
     except GradtrendError as error:
         return _cannot_run(inspection, error)
+
+
+def _announcement(inspections: Sequence[Inspection]) -> str:
+    names = dict.fromkeys(name for inspection in inspections for name in inspection.imports)
+    return f"--trust: importing and calling {', '.join(names)}"
 
 
 def _cannot_run(inspection: Inspection, error: GradtrendError) -> Replay:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from gradtrend.errors import GradtrendError, ReplayError
 from gradtrend.model.contents import CaptureContents
 from gradtrend.model.precision import precision_of_setting
-from gradtrend.model.replay import Inspection, LayerGradient, ModuleFrame, Origin, Replay, SweepRow
+from gradtrend.model.replay import Inspection, LayerGradient, ModuleFrame, Origin, Outcome, Replay, SweepRow
+from gradtrend.replay import ReplayOptions
 from gradtrend.replay.conclude.facts import Facts
 from gradtrend.replay.conclude.verdict import judge
 from gradtrend.replay.diagnose.step import with_diagnosis
@@ -20,37 +21,47 @@ from gradtrend.replay.run.layers import layer_gradients
 from gradtrend.replay.run.ranges import ModuleRanges
 from gradtrend.replay.run.step import run_step
 from gradtrend.replay.search.blame import blame
-from gradtrend.replay.search.locate import locate
+from gradtrend.replay.search.locate import locate, with_float32
+from gradtrend.replay.search.settle import settle
+from gradtrend.replay.search.shares import outliers, shares
 from gradtrend.replay.search.swap import swap
 from gradtrend.replay.search.sweep import precisions_for, repeat, sweep
 from gradtrend.replay.subject.environment import backend_as_captured, choose_device, eager, importable_from_here
+from gradtrend.replay.subject.failure import hint_for, named
 from gradtrend.replay.subject.rebuild import rebuild
 from gradtrend.replay.subject.subject import Subject
 
 _Result = TypeVar("_Result")
-_RUN_HINT = "Try --device cpu or another --precision; the message is from the model's own code."
+_FRESH_PROCESSES = 2  # each loads torch anew
 
 
-def replay_step(
-    contents: CaptureContents,
-    inspection: Inspection,
-    device: str,
-    precision: str | None,
-    setting: str | None,
-    layers: bool = False,
-) -> Replay:
+def replay_step(contents: CaptureContents, inspection: Inspection, options: ReplayOptions) -> Replay:
     """The verdict on the captured step, which is rebuilt and run for it.
 
     Raises `ReplayError` where it cannot be rebuilt or run. What the model prints goes to standard error.
     """
-    with contextlib.redirect_stdout(sys.stderr), importable_from_here(), eager():
-        subject = rebuild(contents, choose_device(device))
-        known = precision or contents.precision or precision_of_setting(setting)
+    with _surroundings():
+        subject = rebuild(contents, choose_device(options.device), inspection.imports)
+        known = options.precision or contents.precision or precision_of_setting(options.setting)
         if known == "float32-tf32" and subject.device.type != "cuda":
             known = "float32"  # only CUDA has it
         with backend_as_captured(contents.backend):
-            result = _Study(contents, inspection, subject, known).result()
-            return with_diagnosis(result, subject) if layers else result
+            result = _Study(contents, inspection, subject, known, options).result()
+            return with_diagnosis(result, subject) if options.layers else result
+
+
+def first_run(contents: CaptureContents, imports: Sequence[str], device: str, precision: str) -> bool:
+    """Whether the very first run of the rebuilt step is finite. Raises what the model raises, and `ReplayError`."""
+    with _surroundings():
+        subject = rebuild(contents, choose_device(device), imports)
+        with backend_as_captured(contents.backend):
+            return run_step(subject, precision).finite
+
+
+@contextlib.contextmanager
+def _surroundings() -> Iterator[None]:
+    with contextlib.redirect_stdout(sys.stderr), importable_from_here(), eager():
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +72,45 @@ class _Study:
     inspection: Inspection
     subject: Subject
     known: str | None
+    options: ReplayOptions
 
     def result(self) -> Replay:
         """The verdict, after as many runs as it takes."""
-        rows = sweep(self.subject, precisions_for(self.subject.device, self.known))
+        settle(self.subject, self.known or "float32")
+        rows, errors = sweep(self.subject, precisions_for(self.subject.device, self.known))
         precision = self.known or _first_failing(rows) or "float32"
         row = next(row for row in rows if row.precision == precision)
         if row.finite is None:
-            raise ReplayError(f"running the step in {precision} failed: {row.problem}", _RUN_HINT)
+            raise ReplayError(f"running the step in {precision} failed: {row.problem}", hint_for(errors[precision]))
         facts = self._repeated(rows, row)
         if facts.repeats.failures:
             facts = self._explained(facts)
-        return judge(facts, self._layers(precision), tuple(self.subject.notes))
+        elif facts.explodes:
+            found = self._try("measuring the samples", lambda: shares(self.subject, precision)) or ()
+            facts = replace(facts, shares=found, blame=outliers(found))
+        made = judge(facts, self._layers(precision), tuple(self.subject.notes))
+        if made.outcome is Outcome.FLAKY:
+            made = replace(made, notes=(*made.notes, *self._in_fresh_processes(facts)))
+        return made
+
+    def _in_fresh_processes(self, facts: Facts) -> Iterator[str]:
+        """Whether runs differ by what one leaves behind for the next: the first run of a new process has nothing."""
+        first_run, path = self.options.first_run, self.contents.summary.path
+        if first_run is None:
+            return
+        firsts = [first_run(path, facts.device, facts.precision) for _ in range(_FRESH_PROCESSES)]
+        if None not in firsts and len(set(firsts)) == 1:
+            yield (
+                f"In {_FRESH_PROCESSES} fresh processes the first run is {'finite' if firsts[0] else 'non-finite'} "
+                "each time: what differs here may be state that a run leaves behind outside the model's state dict (a "
+                "class attribute, a global, a file)."
+            )
 
     def _repeated(self, rows: tuple[SweepRow, ...], row: SweepRow) -> Facts:
         """What several runs in one precision show."""
         expected_bad = self.inspection.expects_bad or row.finite is False
         repeats, first = repeat(self.subject, row.precision, expected_bad)
+        baseline = self.contents.baseline_norm
         return Facts(
             inspection=self.inspection,
             logged_norm=self.contents.gradient_norm,
@@ -88,12 +121,16 @@ class _Study:
             rows=rows,
             repeats=repeats,
             first=first,
+            usual_norm=baseline if baseline is not None else self.options.usual_norm,
         )
 
     def _explained(self, facts: Facts) -> Facts:
         """The facts with where the failure starts, and in what of the batch."""
         subject, precision = self.subject, facts.precision
         origin = self._try("locating", lambda: locate(subject, precision))
+        if origin is not None and origin.source == "operator" and facts.finite_in("float32"):
+            found = origin
+            origin = self._try("looking into float32", lambda: with_float32(subject, found)) or origin
         needs_backward = math.isfinite(facts.first.loss)
         blamed = self._try("bisecting", lambda: blame(subject, precision, needs_backward))
         swapped = None
@@ -109,7 +146,7 @@ class _Study:
         except GradtrendError:
             raise
         except Exception as error:
-            self.subject.notes.append(f"{what.capitalize()} failed: {type(error).__name__}: {error}")
+            self.subject.notes.append(f"{what.capitalize()} failed: {named(error)}.")
             return None
 
     def _frames(self, precision: str, origin: Origin | None) -> tuple[ModuleFrame, ...]:
@@ -119,7 +156,7 @@ class _Study:
 
     def _layers(self, precision: str) -> tuple[LayerGradient, ...]:
         run_step(self.subject, precision)
-        return layer_gradients(self.subject.model, self.subject.scale_in(precision))
+        return layer_gradients(self.subject.model, self.subject.scale_in(precision), self.contents.baseline_norms)
 
 
 def _first_failing(rows: Sequence[SweepRow]) -> str | None:

@@ -32,11 +32,11 @@ def capture(
     torch.manual_seed(0)
     made = factory(**(kwargs or {}))
     model = made[0] if isinstance(made, tuple) else made
+    model.train()
     if change is not None:
         with torch.no_grad():
             change(model)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_capture(
+    return save_capture(
         path,
         model=model,
         factory=factory,
@@ -45,7 +45,6 @@ def capture(
         rng_states=rng_states or snapshot_random_states(),
         **({"step": 7, "bad_parameters": ["some.weight"]} | recorded),
     )
-    return path
 
 
 def replayed(*paths: Path, **options: Any) -> tuple[Replay, ...]:

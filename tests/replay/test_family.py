@@ -315,13 +315,39 @@ def test_masks_of_minus_infinity_are_not_blamed(path: Path, device: str) -> None
 
 def test_a_finite_explosion(path: Path) -> None:
     norm = replayed_one(capture(path, steps.steep, [batch()], {"factor": 1e6}, autocast=None)).sweep[0].gradient_norm
+    assert norm is not None
     recorded = {"bad_parameters": [], "gradient_norm": norm, "autocast": None}
-    result = replayed_one(capture(path, steps.steep, [batch()], {"factor": 1e6}, **recorded))
+    usual = {"baseline_norm": norm / 50, "baseline_norms": {"0.weight": norm / 1e4, "2.weight": norm}}
+    result = replayed_one(capture(path, steps.steep, [batch()], {"factor": 1e6}, **recorded, **usual))
     assert (result.outcome, result.cause) == (Outcome.CONFIRMED, ReplayCause.EXPLOSION)
     assert sum(layer.share or 0 for layer in result.layers) == pytest.approx(1)
-    other = replayed_one(capture(path, steps.steep, [batch()], {"factor": 1.0}, **recorded))
+    assert [layer.parameter for layer in result.layers if "grown" in layer.flags] == ["0.weight"]
+    assert any("50 times that" in sentence for sentence in result.why)
+    other = replayed_one(capture(path, steps.steep, [batch()], {"factor": 1.0}, **recorded, **usual))
     assert other.outcome is Outcome.NOT_REPRODUCED
     assert any("does not match" in sentence for sentence in other.why)
+
+
+def test_a_finite_step_is_no_explosion_where_nothing_says_what_is_usual(path: Path) -> None:
+    norm = replayed_one(capture(path, steps.steep, [batch()], {"factor": 1e6}, autocast=None)).sweep[0].gradient_norm
+    assert norm is not None
+    captured = capture(path, steps.steep, [batch()], {"factor": 1e6}, bad_parameters=[], gradient_norm=norm)
+    result = replayed_one(captured)
+    assert result.outcome is Outcome.NOT_REPRODUCED
+    assert any("finite and as recorded" in sentence for sentence in result.why)
+    assert replayed_one(captured, usual_norm=norm / 9).outcome is Outcome.NOT_REPRODUCED
+    assert replayed_one(captured, usual_norm=norm / 11).cause is ReplayCause.EXPLOSION  # the run's log says so
+
+
+def test_the_sample_that_carries_an_explosion_is_named(path: Path) -> None:
+    data = batch(6)
+    data["x"][4] *= 1e5
+    captured = capture(path, steps.steep, [data], {"factor": 1.0}, bad_parameters=[], autocast=None, baseline_norm=1.0)
+    result = replayed_one(captured)
+    assert result.cause is ReplayCause.EXPLOSION
+    assert result.blame is not None
+    assert [(s.index, s.identity) for s in result.blame.samples] == [(4, "img_4.png")]
+    assert len([share for share in result.shares if share.sample is not None]) == 6
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ _MAX_PICKLE_BYTES = 64 * 1024 * 1024
 MAX_DIRECTORY_BYTES = 4 * 1024 * 1024  # of the zip file's list of members: 50,000 storages
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # a zip member's local header: magic, length of the name, of the extra field
 _CHUNK = 1024 * 1024
+_LONGEST_READ = 1 << 30  # Linux reads at most 2 GiB at once
 _SAVE_AGAIN = "Load it in the environment that wrote it and save it again with torch.save (PyTorch 1.6 or newer)."
 _COPY_AGAIN = "Copy the file again, or capture the step again."
 _DAMAGE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error)
@@ -37,6 +38,35 @@ class TorchArchive:
     def sizes(self) -> dict[str, int]:
         """Bytes really present, by storage key."""
         return {key: member.file_size for key, member in self.storages.items()}
+
+
+class HeldFile:
+    """A capture that stays open while it is replayed: a script that is imported for it may write to its path."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("rb", buffering=0)
+        self._opened = self._state()
+
+    def bytes_at(self, start: int, size: int) -> bytearray:
+        """Bytes of the file. Raises `InputError` where it is not the file any more that was opened."""
+        data = bytearray(size)
+        view, place = memoryview(data), 0
+        while place < size:
+            count = os.preadv(self._file.fileno(), [view[place : place + _LONGEST_READ]], start + place)
+            if not count:
+                break
+            place += count
+        if place < size or self._state() != self._opened:
+            raise InputError(
+                f"{self._path} was written to while it was read",
+                "Copy the capture to another folder, where the model's own code does not write, and replay it there.",
+            )
+        return data
+
+    def _state(self) -> tuple[int, int]:
+        state = os.fstat(self._file.fileno())
+        return state.st_size, state.st_mtime_ns
 
 
 class _ShortReads(io.FileIO):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.captures import lightly_train, native, pickle
-from gradtrend.ingest.captures.archive import TorchArchive, locate_storages, open_archive
+from gradtrend.ingest.captures.archive import HeldFile, TorchArchive, locate_storages, open_archive
 from gradtrend.model.capture import Capture
 from gradtrend.model.contents import CaptureContents, Inert, Node, TensorRef
 
@@ -62,7 +62,9 @@ def read_capture(path: Path) -> CaptureContents:
     archive, contents = _read(path)
     used = dict.fromkeys(tensors(_tensor_trees(contents)))
     _check_overlap(used, archive.sizes)
-    return replace(contents, storages=locate_storages(archive, dict.fromkeys(ref.storage for ref in used)))
+    held = HeldFile(path)
+    spans = locate_storages(archive, dict.fromkeys(ref.storage for ref in used))
+    return replace(contents, storages=spans, bytes_at=held.bytes_at)
 
 
 def _check_overlap(refs: Iterable[TensorRef], sizes: Mapping[str, int]) -> None:
@@ -106,7 +108,8 @@ def _summary_of(path: Path, shown: str, changed: int, size: int) -> Capture:
 
 
 def _tensor_trees(contents: CaptureContents) -> list[Node]:
-    return [contents.state, contents.microbatches, contents.rng, contents.recipe.keywords]
+    outside = (contents.outside.generators, contents.outside.buffers) if contents.outside else ()
+    return [contents.state, contents.microbatches, contents.rng, contents.recipe.keywords, *outside]
 
 
 def tensors(tree: Node) -> Iterator[TensorRef]:

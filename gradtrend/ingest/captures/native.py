@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.captures import parts
+from gradtrend.ingest.captures import objects, parts
 from gradtrend.model.capture import CAPTURE_FORMAT, CAPTURE_VERSION, Capture
 from gradtrend.model.contents import CaptureContents, ModelRecipe, Node, TensorRef
 from gradtrend.model.precision import PRECISIONS
@@ -33,14 +33,13 @@ def read(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
     model = parts.mapping(path, tree, "model")
     precision = parts.mapping(path, tree, "precision", optional=True)
     backend = parts.mapping(path, tree, "backend", optional=True)
+    baseline = parts.mapping(path, tree, "baseline", optional=True)
     recipe = ModelRecipe("factory", parts.text(path, model, "factory"), _json_keywords(path, model.get("kwargs", "{}")))
     return CaptureContents(
         summary=_summary(path, tree, recipe),
-        file=path,
         recipe=recipe,
         state=parts.state(path, tree.get("model_state")),
-        microbatches=parts.microbatches(path, tree),
-        storages={},
+        microbatches=tuple(map(objects.stand_ins, parts.microbatches(path, tree))),
         rng=parts.mapping(path, tree, "rng", optional=True),
         precision=_precision(precision, backend, _half_type(tree.get("model_state"))),
         loss_scale=parts.number(precision.get("loss_scale")),
@@ -50,6 +49,11 @@ def read(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
         versions=_texts(parts.mapping(path, tree, "versions", optional=True)),
         backend=_flags(backend),
         buffers=_names(tree.get("buffers")),
+        eval_modules=_names(tree["eval_modules"]) if "eval_modules" in tree else None,
+        frozen_parameters=_names(tree["frozen_parameters"]) if "frozen_parameters" in tree else None,
+        outside=objects.outside_state(parts.mapping(path, tree, "outside", optional=True)),
+        baseline_norm=parts.number(baseline.get("gradient_norm")),
+        baseline_norms=_numbers(parts.mapping(path, baseline, "parameters", optional=True)),
     )
 
 
@@ -108,6 +112,11 @@ def _json_keywords(path: Path, text: Node) -> dict[str, Any]:
 
 def _names(node: Node) -> frozenset[str]:
     return frozenset(name for name in node if isinstance(name, str)) if isinstance(node, list) else frozenset()
+
+
+def _numbers(node: Mapping[str, Node]) -> dict[str, float]:
+    numbers = ((name, parts.number(value)) for name, value in node.items() if isinstance(name, str))
+    return {name: value for name, value in numbers if value is not None}
 
 
 def _texts(node: Mapping[str, Node]) -> dict[str, str]:

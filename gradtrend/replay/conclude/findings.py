@@ -9,6 +9,9 @@ from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.replay import Outcome, Replay, ReplayCause
 from gradtrend.model.rule import Rule
 
+# The cheapest first: what to train in where a step fails in another precision.
+_STABLE = {"bfloat16": ("bfloat16 autocast", "bf16-mixed"), "float32": ("float32", "32-true")}
+_NEEDS_NO_ORIGIN = (ReplayCause.OTHER_RANK, ReplayCause.EXPLOSION, ReplayCause.NORM_OVERFLOW)
 _SENTENCES = 3  # of the reasons that a message can quote
 
 
@@ -55,8 +58,39 @@ def _known(replay: Replay) -> dict[str, object]:
         "precision": replay.precision,
         "capture": replay.inspection.path,
         "capture_step": replay.inspection.step,
+        "cured_module": replay.swap.module if replay.swap is not None and replay.swap.cured else None,
+        "explicit_half": _explicit_half(replay),
+        **_stable(replay),
+        **_range(replay),
     }
     return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+def _explicit_half(replay: Replay) -> str | None:
+    """The half type of an operator in a run that is not in one."""
+    dtype = replay.origin.dtype if replay.origin is not None else ""
+    return dtype if dtype in ("float16", "bfloat16") and (replay.precision or "").startswith("float32") else None
+
+
+def _stable(replay: Replay) -> dict[str, str]:
+    """The precision of those that were run in which the step is finite: its name, and in a trainer's settings."""
+    finite = {row.precision for row in replay.sweep if row.finite}
+    found = next((name for name in _STABLE if name in finite), None)
+    return {} if found is None else dict(zip(("stable_precision", "stable_setting"), _STABLE[found], strict=True))
+
+
+def _range(replay: Replay) -> dict[str, str]:
+    """In which way the operator left the range of its type: too large, too small, or rounded away."""
+    origin = replay.origin
+    if origin is None:
+        return {}
+    if origin.exceeds_range:
+        return {"needed": f"{origin.needs:.3g}", "dtype": origin.dtype}
+    if origin.lost is None:
+        return {}
+    kind, wide = origin.lost
+    dtype = origin.given[0].dtype
+    return {"too_small" if kind == "underflow" else "rounded": f"{wide.abs_min:.2g}", "dtype": dtype}
 
 
 def _filled(template: str, known: Mapping[str, object]) -> str | None:
@@ -71,7 +105,7 @@ def _confidence(replay: Replay) -> float:
     """1 where it is certain, less where the cause rests on fewer legs: no operator found, or a precision assumed."""
     if replay.outcome is not Outcome.CONFIRMED:
         return 0.5 if replay.outcome is Outcome.NOT_REPRODUCED else 1.0
-    explained = replay.origin is not None or replay.cause in (ReplayCause.OTHER_RANK, ReplayCause.EXPLOSION)
+    explained = replay.origin is not None or replay.cause in _NEEDS_NO_ORIGIN
     return (0.99 if explained else 0.8) - (0.0 if replay.precision_known else 0.1)
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
-from gradtrend.model.replay import Blame, Origin, Outcome, ReplayCause, Sample
+from gradtrend.model.replay import SMALLEST, Blame, Origin, Outcome, ReplayCause, Sample
 from gradtrend.replay.subject.precision import DEFAULT_LOSS_SCALE
 
 if TYPE_CHECKING:
     from gradtrend.replay.conclude.facts import Facts
 
 _SHOWN_SAMPLES = 3
+_SHOWN_NUMBERS = 8
 
 
 def reasons(facts: Facts, outcome: Outcome, cause: ReplayCause | None) -> tuple[str, ...]:
     """The sentences for this outcome, the deciding one first."""
     parts = [_repeated(facts, outcome)]
-    if cause is ReplayCause.EXPLOSION or (outcome is Outcome.NOT_REPRODUCED and not facts.inspection.expects_bad):
-        parts.append(_norms(facts))
+    if not facts.repeats.failures and outcome is not Outcome.FLAKY:
+        parts += _norms(facts, cause)
     if facts.repeats.failures:
         parts += _started(facts)
         parts += _blamed(facts.blame)
@@ -44,11 +47,44 @@ def _repeated(facts: Facts, outcome: Outcome) -> str:
     return f"{repeats.failures} of {repeats.runs} runs {where} were non-finite ({same}): {what}."
 
 
-def _norms(facts: Facts) -> str:
-    if facts.logged_norm is None or facts.first.gradient_norm is None:
-        return ""
-    verb = "matches" if facts.norm_matches else "does not match"
-    return f"The replayed gradient norm {facts.first.gradient_norm:.6g} {verb} the captured {facts.logged_norm:.6g}."
+def _norms(facts: Facts, cause: ReplayCause | None) -> Iterator[str]:
+    norm, logged, usual = facts.first.gradient_norm, facts.logged_norm, facts.usual_norm
+    if norm is None:
+        return
+    if cause is ReplayCause.NORM_OVERFLOW:
+        yield (
+            f"Every gradient is finite, and their norm is {norm:.6g}: its squares overflow when it is computed in the "
+            "gradients' own type, so that clipping sees inf."
+        )
+        return
+    if logged is not None and math.isfinite(logged):
+        verb = "matches" if facts.norm_matches else "does not match"
+        yield f"The replayed gradient norm {norm:.6g} {verb} the captured {logged:.6g}."
+    if usual is not None:
+        times = norm / usual if usual else math.inf
+        yield f"A usual step has a gradient norm of {usual:.3g}: this one has {times:.3g} times that."
+    elif not facts.inspection.expects_bad:
+        yield "It is finite and as recorded; whether its norm is large cannot be told without that of usual steps."
+    if cause is ReplayCause.EXPLOSION:
+        yield from _carried(facts)
+
+
+def _carried(facts: Facts) -> Iterator[str]:
+    """Whose gradient the explosion is."""
+    blame = facts.blame
+    if blame is None:
+        if len(facts.shares) > 1:
+            yield "No microbatch and no sample stands out: all of the batch has large gradients."
+        return
+    if blame.microbatches:
+        numbers = _numbers(blame.microbatches)
+        yield f"Microbatch {numbers} alone {_has(blame.microbatches)} a far larger norm than the others."
+    for sample in blame.samples[:_SHOWN_SAMPLES]:
+        beside = {s.sample: s.norm for s in facts.shares if s.sample is not None}
+        yield (
+            f"Sample {_sample_name(sample)} alone has a gradient norm of {beside[sample.index]:.3g}; the median of its "
+            f"microbatch is {median(beside.values()):.3g}."
+        )
 
 
 def _swept(facts: Facts) -> Iterator[str]:
@@ -75,6 +111,11 @@ def _started(facts: Facts) -> Iterator[str]:
         yield f"The value was there before: {origin.source}{named}."
     elif origin.exceeds_range:
         yield f"The exact result is {origin.needs:.3g}, beyond {origin.dtype}'s largest number {origin.type_max:.5g}."
+    elif origin.lost is not None:
+        kind, wide = origin.lost
+        small = f"the smallest number of {origin.given[0].dtype} is {SMALLEST.get(origin.given[0].dtype, 0.0):.2g}"
+        why = small if kind == "underflow" else f"{origin.given[0].dtype} rounds the difference away"
+        yield f"It was given zero where float32 has {wide.abs_min:.3g} at least: {why}."
 
 
 def _operator(origin: Origin) -> str:
@@ -99,14 +140,39 @@ def _blamed(blame: Blame | None) -> Iterator[str]:
     if blame is None:
         return
     if blame.microbatches:
-        numbers = ", ".join(str(number) for number in blame.microbatches)
-        yield f"Microbatch {numbers} fails alone."
+        many = len(blame.microbatches) > 1
+        yield f"Microbatch{'es' if many else ''} {_numbers(blame.microbatches)} fail{'' if many else 's'} alone."
     if blame.samples:
-        cured = "without it the step is finite" if blame.cured else "without it the step still fails"
-        names = ", ".join(_sample_name(sample) for sample in blame.samples[:_SHOWN_SAMPLES])
-        yield f"Sample {names} of {blame.batch_size} makes it fail; {cured}."
+        yield _blamed_samples(blame)
     if blame.note:
         yield f"{blame.note[0].upper()}{blame.note[1:]}."
+
+
+def _blamed_samples(blame: Blame) -> str:
+    many = len(blame.samples) > 1
+    several = len({sample.microbatch for sample in blame.samples}) > 1 or blame.samples[0].microbatch > 0
+    names = [
+        _sample_name(sample) + (f" of microbatch {sample.microbatch}" if several else "")
+        for sample in blame.samples[:_SHOWN_SAMPLES]
+    ]
+    more = f" and {len(blame.samples) - _SHOWN_SAMPLES} more" if len(blame.samples) > _SHOWN_SAMPLES else ""
+    of = "" if several else f" of {blame.batch_size}"
+    text = f"Sample{'s' if many else ''} {', '.join(names)}{more}{of} make{'' if many else 's'} it fail"
+    if blame.together:
+        text += ", only together"
+    them = "them" if many else "it"
+    if blame.cured is None:
+        return f"{text}."
+    return f"{text}; without {them} the step {'is finite' if blame.cured else 'still fails'}."
+
+
+def _numbers(values: Sequence[int]) -> str:
+    more = f" and {len(values) - _SHOWN_NUMBERS} more" if len(values) > _SHOWN_NUMBERS else ""
+    return ", ".join(str(value) for value in values[:_SHOWN_NUMBERS]) + more
+
+
+def _has(values: Sequence[int]) -> str:
+    return "has" if len(values) == 1 else "have"
 
 
 def _sample_name(sample: Sample) -> str:

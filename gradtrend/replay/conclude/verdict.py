@@ -31,6 +31,8 @@ def judge(facts: Facts, layers: tuple[LayerGradient, ...], notes: tuple[str, ...
         blame=facts.blame,
         swap=facts.swap,
         layers=layers,
+        usual_norm=facts.usual_norm,
+        shares=facts.shares,
         why=reasons(facts, outcome, cause),
         notes=(*facts.inspection.notes, *notes),
     )
@@ -42,14 +44,13 @@ def _outcome(facts: Facts) -> Outcome:
         return Outcome.FLAKY
     if repeats.failures:
         return Outcome.CONFIRMED
-    explodes = not facts.inspection.expects_bad and facts.norm_matches
-    return Outcome.CONFIRMED if explodes else Outcome.NOT_REPRODUCED
+    return Outcome.CONFIRMED if facts.norm_overflows or facts.explodes else Outcome.NOT_REPRODUCED
 
 
 def _cause(facts: Facts) -> ReplayCause:
     """The first that holds, from what is certain (the value was there before) to what is left."""
     if not facts.repeats.failures:
-        return ReplayCause.EXPLOSION
+        return ReplayCause.NORM_OVERFLOW if facts.norm_overflows else ReplayCause.EXPLOSION
     origin = facts.origin
     if origin is not None and origin.source == "input":
         return ReplayCause.DATA
@@ -59,7 +60,7 @@ def _cause(facts: Facts) -> ReplayCause:
         return ReplayCause.LOSS_SCALE
     if _only_in_low_precision(facts) or (origin is not None and origin.dtype in _HALF and origin.exceeds_range):
         return ReplayCause.PRECISION_RANGE
-    if origin.phase == "backward" if origin is not None else math.isfinite(facts.first.loss):
+    if math.isfinite(facts.first.loss):  # also where a value that `where` hid in the forward pass spoils the gradient
         return ReplayCause.BACKWARD_OPERATOR
     if facts.blame is not None and facts.blame.samples and facts.blame.cured:
         return ReplayCause.DATA

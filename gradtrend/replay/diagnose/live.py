@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from gradtrend.errors import GradtrendError, InputError, ReplayError
+from gradtrend.recording.random_states import present_states
+from gradtrend.recording.trees import map_tensors, named_leaves
 from gradtrend.replay.diagnose.untouched import untouched
-from gradtrend.replay.subject import rng
 from gradtrend.replay.subject.environment import choose_device, eager
 from gradtrend.replay.subject.failure import named
 from gradtrend.replay.subject.loss import loss_function
 from gradtrend.replay.subject.subject import Subject
-from gradtrend.replay.subject.tensors import map_tensors, named_tensors
 
 _NO_STEP = "Give step=..., a function of the model and the batch that gives the loss as a 0-d tensor."
 _OWN_CODE = "The message is from the model's own code, or from the step's."
@@ -24,24 +24,11 @@ _NO_BACKWARD = "The step gives the loss alone: leave backward() and the optimize
 _PRECISION = {torch.float64: "float64", torch.bfloat16: "bfloat16-true", torch.float16: "float16-true"}
 
 
-@dataclass(slots=True)
-class LiveSubject(Subject):
-    """A subject whose modules stay in the modes that the user set: parts may be frozen on purpose."""
-
-    modes: list[tuple[torch.nn.Module, bool]] = field(default_factory=list)
-
-    def reset(self) -> None:
-        """Buffers, gradients and random generators as they were at the start."""
-        Subject.reset(self)
-        for module, training in self.modes:
-            module.training = training
-
-
 @dataclass(frozen=True, slots=True)
 class Live:
     """The subject, the precision that its step runs in, and the same loss for any copy of its model."""
 
-    subject: LiveSubject
+    subject: Subject
     precision: str
     loss_of: Callable[[torch.nn.Module], torch.Tensor]
 
@@ -60,15 +47,15 @@ def live_step(model: Any, batch: Any, step: Any, device: str | None) -> Iterator
             model.to(place)
         own = map_tensors(_as_dict(batch), lambda t: t.detach().to(place).requires_grad_(t.requires_grad))
         with _others_kept(model, loss_function(model, step, 0, place)) as compute_loss:
-            subject = LiveSubject(
+            subject = Subject(
                 model=model,
                 compute_loss=compute_loss,
                 reload=put_back,
                 batches=[own],
                 device=place,
-                random_states=rng.snapshot(place),
+                random_states=present_states(place),
                 loss_divisor=1.0,
-                modes=[(module, module.training) for module in model.modules()],
+                modes={name: module.training for name, module in model.named_modules()},
             )
             subject.remember()
             yield Live(subject, precision, lambda twin: _loss_of(twin, own, step, place))
@@ -110,7 +97,7 @@ def check(model: Any, batch: Any, step: Any) -> None:
 def _is_empty(batch: Any) -> bool:
     if isinstance(batch, list | tuple | Mapping | str) and not batch:
         return True
-    tensors = [tensor for _, tensor in named_tensors(_as_dict(batch), "")]
+    tensors = [leaf for _, leaf in named_leaves(_as_dict(batch)) if isinstance(leaf, torch.Tensor)]
     return bool(tensors) and not any(tensor.numel() for tensor in tensors)
 
 

@@ -34,7 +34,7 @@ def diagnose_live(
         if precisions:
             wide = live.precision == "float64"  # autocast leaves float64 as it is: all rows would be the same
             names = ("float64",) if wide else precisions_for(live.subject.device, live.precision)
-            found = replace(found, precisions=sweep(live.subject, names))
+            found = replace(found, precisions=sweep(live.subject, names)[0])
         if twin is not None:
             live.subject.reset()
             found = replace(found, overfit=overfit(twin, live.loss_of, overfit_steps))

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from gradtrend.recording.random_states import present_states
 from gradtrend.replay.subject import rng
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size: NaN equals itself, -0 is not 0
@@ -42,7 +43,7 @@ def _run(steps: Sequence[Callable[[], None]]) -> None:
 
 def _random_states() -> Callable[[], None]:
     """What puts back python's, numpy's and torch's generators."""
-    states = rng.snapshot(torch.device("cuda" if torch.cuda.is_initialized() else "cpu"))
+    states = present_states(torch.device("cuda" if torch.cuda.is_initialized() else "cpu"))
 
     def restore() -> None:
         rng.restore(states, torch.device("cpu"))

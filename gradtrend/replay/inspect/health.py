@@ -51,7 +51,7 @@ def _counts(contents: CaptureContents, ref: TensorRef) -> tuple[int, int, int]:
     nan = positive = negative = 0
     if ref.dtype not in _FLOATS or not ref.numel:
         return nan, positive, negative
-    for chunk in _chunks(_view(contents, ref)):
+    for chunk in _pieces(contents, ref):
         values = (chunk.astype(np.uint32) << 16).view(np.float32) if ref.dtype == "bfloat16" else chunk
         bad = values[~np.isfinite(values)]
         nan += int(np.isnan(bad).sum())
@@ -60,11 +60,31 @@ def _counts(contents: CaptureContents, ref: TensorRef) -> tuple[int, int, int]:
     return nan, positive, negative
 
 
-def _view(contents: CaptureContents, ref: TensorRef) -> NDArray[Any]:
-    """The elements of a tensor, straight from the file; a dimension that merely repeats is looked at once."""
+def _pieces(contents: CaptureContents, ref: TensorRef) -> Iterator[NDArray[Any]]:
+    """The elements of a tensor, some megabytes at a time."""
     dtype = np.dtype(_FLOATS[ref.dtype])
+    if not _is_contiguous(ref):
+        yield from _chunks(_view(contents, ref, dtype))
+        return
+    start = contents.storages[ref.storage].start + ref.offset * dtype.itemsize
+    for place in range(0, ref.numel, _CHUNK):
+        size = min(_CHUNK, ref.numel - place) * dtype.itemsize
+        yield np.frombuffer(contents.bytes_at(start + place * dtype.itemsize, size), dtype)
+
+
+def _is_contiguous(ref: TensorRef) -> bool:
+    expected = 1
+    for size, step in zip(reversed(ref.shape), reversed(ref.stride), strict=True):
+        if size != 1 and step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _view(contents: CaptureContents, ref: TensorRef, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The elements of a tensor whose order is not the file's; a dimension that merely repeats is looked at once."""
     span = contents.storages[ref.storage]
-    stored = np.memmap(contents.file, np.uint8, "r", span.start, span.size)
+    stored = contents.bytes_at(span.start, span.size)
     count = span.size // dtype.itemsize
     shape = [1 if step == 0 else size for size, step in zip(ref.shape, ref.stride, strict=True)]
     strides = [step * dtype.itemsize for step in ref.stride]

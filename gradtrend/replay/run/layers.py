@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from statistics import median
 
 import torch
 
 from gradtrend.model.replay import LayerGradient
-from gradtrend.replay.run.step import parameter_norm
+from gradtrend.replay.run.step import EXPLOSION, parameter_norm
 
 _MOSTLY_ZERO = 0.99  # a dead ReLU layer has all zeros; an embedding's unused rows are left out by asking for more
 _CARRIES = 0.5  # share of the squared norm: more than all others together
 _VANISHING = 1e-4  # of the median ratio; healthy layers of one network lie within two or three decades of each other
 
 
-def layer_gradients(model: torch.nn.Module, scale: float) -> tuple[LayerGradient, ...]:
-    """One entry a parameter that has a gradient, in the model's order; `scale` is the loss scale still in them."""
+def layer_gradients(model: torch.nn.Module, scale: float, usual: Mapping[str, float]) -> tuple[LayerGradient, ...]:
+    """One entry a parameter that has a gradient, in the model's order; `scale` is the loss scale still in them.
+
+    `usual` are norms of a usual step, by parameter.
+    """
     measured = [
         (name, parameter_norm(parameter.grad) / scale, parameter)
         for name, parameter in model.named_parameters()
         if parameter.grad is not None
     ]
-    total = sum(norm**2 for _, norm, _ in measured if math.isfinite(norm))
+    total = sum(norm * norm for _, norm, _ in measured if math.isfinite(norm))
     ratios = [ratio for ratio in (_ratio(norm, parameter) for _, norm, parameter in measured) if ratio]
     typical = median(ratios) if ratios else 0.0
-    return tuple(_entry(name, norm, parameter, total, typical, len(measured)) for name, norm, parameter in measured)
+    entries = (_entry(name, norm, parameter, total, typical, len(measured)) for name, norm, parameter in measured)
+    return tuple(_beside(entry, usual.get(entry.parameter)) for entry in entries)
+
+
+def _beside(entry: LayerGradient, usual: float | None) -> LayerGradient:
+    grown = usual is not None and math.isfinite(entry.norm) and entry.norm > EXPLOSION * usual
+    return replace(entry, usual=usual, flags=(*entry.flags, "grown") if grown else entry.flags)
 
 
 def _ratio(norm: float, parameter: torch.nn.Parameter) -> float | None:
@@ -41,7 +52,7 @@ def _entry(
     dense = gradient.coalesce().values() if gradient.is_sparse else gradient
     zeros = float((dense == 0).double().mean()) if dense.numel() else 0.0
     finite = math.isfinite(norm) and bool(torch.isfinite(dense).all())
-    share = norm**2 / total if finite and total else None
+    share = norm * norm / total if finite and total else None
     ratio = _ratio(norm, parameter)
     flags = [
         ("non-finite", not finite),

@@ -111,11 +111,12 @@ def counts(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def magnitude(name: str, tensor: torch.Tensor) -> Magnitude:
-    """The range of the finite elements (0 to 0 where there is none)."""
+    """The range of the finite elements (0 to 0 where there is none), and how many are zero or not finite."""
     sizes = tensor.detach().abs()
     finite = sizes[torch.isfinite(sizes)]
     low, high = (finite.min().item(), finite.max().item()) if finite.numel() else (0.0, 0.0)
-    return Magnitude(name, dtype_name(tensor.dtype), tuple(tensor.shape), low, high)
+    zeros, nonfinite = int((finite == 0).sum()), sizes.numel() - finite.numel()
+    return Magnitude(name, dtype_name(tensor.dtype), tuple(tensor.shape), low, high, zeros, nonfinite)
 
 
 def dtype_name(dtype: torch.dtype) -> str:

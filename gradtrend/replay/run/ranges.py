@@ -10,6 +10,7 @@ import torch
 
 from gradtrend.model.replay import Magnitude, ModuleFrame
 from gradtrend.replay.run import operators
+from gradtrend.replay.run.following import ModuleStack
 
 _FRAMES = 12  # module outputs kept before the first bad one: about the last two blocks of a network
 
@@ -27,29 +28,24 @@ class ModuleRanges:
         self.largest: float | None = None
         self.headroom: float | None = None
         self.frames: deque[ModuleFrame] = deque(maxlen=_FRAMES)
-        self._model = model
+        self._stack = ModuleStack(model, self._look)
         self._until = until
         self._done = False
-        self._handles: list[Any] = []
 
     def __enter__(self) -> ModuleRanges:
-        for name, module in self._model.named_modules():
-            self._handles.append(module.register_forward_hook(self._hook(name, type(module).__name__)))
+        self._stack.attach()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        for handle in self._handles:
-            handle.remove()
+        self._stack.close()
 
-    def _hook(self, name: str, kind: str) -> Any:
-        def look(module: Any, args: Any, output: Any) -> None:
-            if self.first_bad is None and not self._done:
-                outputs = [t for t in operators.tensors_in(_plain(output)) if operators.can_be_checked(t)]
-                for index, tensor in enumerate(outputs):
-                    self._look_at(name, kind, "output" if len(outputs) == 1 else f"output[{index}]", tensor.detach())
-            self._done = self._done or (self._until is not None and name == self._until)
-
-        return look
+    def _look(self, name: str, module: torch.nn.Module, output: Any) -> None:
+        if self.first_bad is None and not self._done:
+            outputs = [t for t in operators.tensors_in(_plain(output)) if operators.can_be_checked(t)]
+            for index, tensor in enumerate(outputs):
+                label = "output" if len(outputs) == 1 else f"output[{index}]"
+                self._look_at(name, type(module).__name__, label, tensor.detach())
+        self._done = self._done or (self._until is not None and name == self._until)
 
     def _look_at(self, name: str, kind: str, label: str, tensor: torch.Tensor) -> None:
         with torch.no_grad():

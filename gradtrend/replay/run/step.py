@@ -14,18 +14,24 @@ from gradtrend.replay.run.operators import is_finite
 from gradtrend.replay.subject import precision as precisions
 from gradtrend.replay.subject.subject import Subject
 
+# An explosion is ten times the usual norm or more: the limit of GT101, one decade above its baseline.
+EXPLOSION = 10.0
+_SAFE_NORM = 1e4  # below the largest number of every type: no norm overflows
+
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
     """What one run gave. `loss` is the sum of the microbatches' losses over the divisor.
 
     `losses` are those of the microbatches, undivided. Nothing reads them by name: runs that are the same have the same.
+    `norm_overflows`: the gradients are finite, and their norm is not when it is computed in their own type.
     """
 
     loss: float
     losses: tuple[float, ...]
     gradient_norm: float | None
     bad_parameters: tuple[str, ...]
+    norm_overflows: bool = False
 
     @property
     def finite(self) -> bool:
@@ -58,14 +64,26 @@ def run_step(
             losses.append(loss.item())
         norm = gradient_norm(subject.model) if backward else None
         bad = _bad_gradients(subject.model) if backward else ()
+        overflows = norm is not None and not bad and _norm_overflows(subject.model, norm, scale)
     total = sum(losses) / subject.loss_divisor
-    return StepResult(total, tuple(losses), None if norm is None else norm / scale, bad)
+    return StepResult(total, tuple(losses), None if norm is None else norm / scale, bad, overflows)
 
 
 def gradient_norm(model: torch.nn.Module) -> float:
     """The norm of all gradients; summed in float64, so that it overflows only where the elements themselves do."""
-    squares = [parameter_norm(parameter.grad) ** 2 for parameter in _with_gradient(model)]
-    return math.sqrt(sum(squares))
+    return math.hypot(*(parameter_norm(gradient) for gradient in _gradients(model)))
+
+
+def _norm_overflows(model: torch.nn.Module, norm: float, scale: float) -> bool:
+    """Whether the norm as training computes it (`clip_grad_norm_`: in the gradients' own type) is infinite.
+
+    The squares of float32 overflow above 1.8e19, the norm of float16 gradients above 65504.
+    """
+    if norm / scale < _SAFE_NORM or not math.isfinite(norm):
+        return False
+    dense = [(grad.coalesce().values() if grad.is_sparse else grad) / scale for grad in _gradients(model)]
+    norms = [torch.linalg.vector_norm(grad) for grad in dense]
+    return not math.isfinite(torch.linalg.vector_norm(torch.stack([n.to(norms[0].device) for n in norms])).item())
 
 
 def parameter_norm(tensor: torch.Tensor | None) -> float:
@@ -93,5 +111,5 @@ def gradient_is_finite(gradient: torch.Tensor) -> bool:
     return not values.numel() or is_finite(values)
 
 
-def _with_gradient(model: torch.nn.Module) -> list[torch.nn.Parameter]:
-    return [parameter for parameter in model.parameters() if parameter.grad is not None]
+def _gradients(model: torch.nn.Module) -> list[torch.Tensor]:
+    return [parameter.grad for parameter in model.parameters() if parameter.grad is not None]

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradtrend.model.replay import Origin
+from gradtrend.model.replay import Magnitude, Origin
 from gradtrend.replay.run import operators
+from gradtrend.replay.run.following import ModuleStack
 
 _GIVEN = 4  # inputs of the blamed operator whose range is reported
 _OWN = (str(torch.__path__[0]), str(Path(__file__).parents[1]))
@@ -29,33 +30,6 @@ class Producer:
 
     origin: Origin
     deliberate: bool
-
-
-@dataclass(slots=True)
-class _ModuleStack:
-    """Which module is running. Hooks on every module keep it; `close` removes them."""
-
-    names: list[str] = field(default_factory=list)
-    handles: list[Any] = field(default_factory=list)
-
-    def attach(self, model: torch.nn.Module) -> None:
-        """Follow every module of `model`."""
-        for name, module in model.named_modules():
-            self.handles.append(module.register_forward_pre_hook(self._enter(name)))
-            self.handles.append(module.register_forward_hook(self._leave, always_call=True))
-
-    def _enter(self, name: str) -> Any:
-        return lambda module, args: self.names.append(name)
-
-    def _leave(self, module: Any, args: Any, output: Any) -> None:
-        if self.names:
-            self.names.pop()
-
-    def close(self) -> None:
-        """Stop following."""
-        for handle in self.handles:
-            handle.remove()
-        self.names.clear()
 
 
 class OperatorWatch(TorchDispatchMode):
@@ -70,13 +44,13 @@ class OperatorWatch(TorchDispatchMode):
         self.producers: list[Producer] = []
         self._known = known
         self._classes = {name: type(module).__name__ for name, module in model.named_modules()}
-        self._stack = _ModuleStack()
+        self._stack = ModuleStack(model)
         self._spoilt: dict[int, int] = {}  # address of a storage -> number of the producer that spoilt it
         self._forward_of: dict[int, tuple[str, str]] = {}  # autograd's sequence number -> module, operator
-        self._model = model
+        self._runs: dict[tuple[str, str], int] = {}  # module and operator -> how often it ran
 
     def __enter__(self) -> OperatorWatch:
-        self._stack.attach(self._model)
+        self._stack.attach()
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
@@ -86,9 +60,11 @@ class OperatorWatch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        result = func(*args, **kwargs)
         node = torch._C._current_autograd_node()
-        if node is None:
+        place = self._place(func, node)
+        self.seen(place, args, kwargs)  # before it runs: it may overwrite what it is given
+        result = func(*args, **kwargs)
+        if not self._in_backward(node):
             self._forward_of.setdefault(_sequence_number(), (self._module(), operators.short_name(func)))
         if not operators.makes_values(func):
             return result
@@ -96,13 +72,35 @@ class OperatorWatch(TorchDispatchMode):
             if not operators.can_be_checked(output) or operators.is_finite(output):
                 self._clear(output)
             else:
-                self._spoil(func, args, kwargs, output, node)
+                self._spoil(func, args, kwargs, output, node, place)
         return result
+
+    def seen(self, place: tuple[str, str, int], args: Any, kwargs: dict[str, Any]) -> None:
+        """Called for every operator before it runs, with its module, its name and how often it ran there before."""
+
+    def ranges_of(self, args: Any, kwargs: dict[str, Any]) -> tuple[Magnitude, ...]:
+        """The ranges of the first tensors that an operator is given."""
+        given = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
+        return tuple(operators.magnitude(self._name_of(t, i), t) for i, t in enumerate(given[:_GIVEN]))
 
     def producer_of(self, tensor: torch.Tensor) -> Producer | None:
         """Who spoilt this tensor, if anyone did."""
         number = self._spoilt.get(_address(tensor))
         return None if number is None else self.producers[number]
+
+    def _place(self, func: Any, node: Any) -> tuple[str, str, int]:
+        module, operator = self._module(), operators.short_name(func)
+        if self._in_backward(node):
+            module, forward = self._forward_of.get(node._sequence_nr(), ("", ""))
+            if isinstance(node, torch.autograd.function.BackwardCFunction):  # the user's own Function has a name
+                forward = type(node).__name__.removesuffix("Backward")
+            operator = f"{operator} (backward of {forward})" if forward else operator
+        count = self._runs.get((module, operator), 0)
+        self._runs[module, operator] = count + 1
+        return module, operator, count
+
+    def _in_backward(self, node: Any) -> bool:
+        return node is not None and not self._stack.names  # a stack: checkpointing runs forward code again
 
     def _module(self) -> str:
         return self._stack.names[-1] if self._stack.names else ""
@@ -112,33 +110,40 @@ class OperatorWatch(TorchDispatchMode):
         if self._spoilt and storage.nbytes() == output.numel() * output.element_size():
             self._spoilt.pop(storage.data_ptr(), None)
 
-    def _spoil(self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any) -> None:
+    def _spoil(
+        self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any, place: tuple[str, str, int]
+    ) -> None:
         inputs = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
         numbers = [self._spoilt[_address(t)] for t in inputs if _address(t) in self._spoilt]
         accidents = [number for number in numbers if not self.producers[number].deliberate]
         if accidents:
             self._spoilt[_address(output)] = min(accidents)
             return
-        if numbers and not bool(torch.isnan(output).any()):  # a mask handed on
+        if numbers and _hands_on(inputs, output):
             self._spoilt[_address(output)] = min(numbers)
             return
-        origin = self._origin(func, args, kwargs, output, node)
-        source = self._outside(func, inputs, output) or self._inherited(numbers)
+        origin = self._origin(func, args, kwargs, output, node, place)
+        outside = self._outside(func, inputs, output)
+        source = self._source_of(outside) or self._inherited(numbers)
         if source is not None:
             origin = replace(origin, source=source[0], source_name=source[1])
         masked = source is not None and source[0] != "parameter" and operators.is_mask(output)
+        masked = masked and (outside is None or operators.is_mask(outside))
         deliberate = masked or operators.fills_constant(func, [*args, *kwargs.values()])
         self._spoilt[_address(output)] = len(self.producers)
         self.producers.append(Producer(origin, deliberate))
 
-    def _outside(self, func: Any, inputs: list[torch.Tensor], output: torch.Tensor) -> tuple[str, str | None] | None:
-        """Where a non-finite input comes from that no operator of the step made; None when all inputs are finite."""
+    def _outside(self, func: Any, inputs: list[torch.Tensor], output: torch.Tensor) -> torch.Tensor | None:
+        """A non-finite input that no operator of the step made; None when all inputs are finite."""
         own = _address(output) if operators.mutates(func) else None  # already overwritten: tells nothing
         for tensor in inputs:
             address = _address(tensor)
             if address != own and address not in self._spoilt and not operators.is_finite(tensor):
-                return self._known.get(address, ("constant", None))
+                return tensor
         return None
+
+    def _source_of(self, outside: torch.Tensor | None) -> tuple[str, str | None] | None:
+        return None if outside is None else self._known.get(_address(outside), ("constant", None))
 
     def _name_of(self, tensor: torch.Tensor, index: int) -> str:
         """`parameter conv.weight` for what was there before the step, else `given[0]`."""
@@ -150,14 +155,12 @@ class OperatorWatch(TorchDispatchMode):
         origins = [self.producers[number].origin for number in numbers]
         return next(((origin.source, origin.source_name) for origin in origins if origin.source == "input"), None)
 
-    def _origin(self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any) -> Origin:
-        module, operator = self._module(), operators.short_name(func)
-        backward = node is not None and not self._stack.names  # a stack: checkpointing runs forward code again
-        if backward:
-            module, forward = self._forward_of.get(node._sequence_nr(), ("", ""))
-            operator = f"{operator} (backward of {forward})" if forward else operator
+    def _origin(
+        self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any, place: tuple[str, str, int]
+    ) -> Origin:
+        module, operator, occurrence = place
+        backward = self._in_backward(node)
         nan, inf = operators.counts(output)
-        given = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
         return Origin(
             phase="backward" if backward else "forward",
             module=module,
@@ -168,11 +171,19 @@ class OperatorWatch(TorchDispatchMode):
             microbatch=self.microbatch,
             nan=nan,
             inf=inf,
-            given=tuple(operators.magnitude(self._name_of(t, i), t) for i, t in enumerate(given[:_GIVEN])),
+            given=self.ranges_of(args, kwargs),
             needs=operators.largest_in_float64(func, args, kwargs),
             type_max=torch.finfo(output.dtype).max,
             where=None if backward else _user_line(),
+            occurrence=occurrence,
         )
+
+
+def _hands_on(inputs: list[torch.Tensor], output: torch.Tensor) -> bool:
+    """Whether a mask is merely handed on: nothing is NaN, and no +inf is made of -inf."""
+    if bool(torch.isnan(output).any()):
+        return False
+    return operators.is_mask(output) or any(bool(torch.isposinf(tensor).any()) for tensor in inputs)
 
 
 def _address(tensor: torch.Tensor) -> int:

@@ -1,12 +1,16 @@
-"""Nested batches: how many samples one holds, some of them alone, and what it calls them."""
+"""Nested batches: how many samples one holds and along which dimension, some of them alone, and what it calls them."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+
+from gradtrend.recording.trees import named_leaves, parts_of, with_parts
 
 # Keys under which batches keep what identifies a sample, the most telling first.
 _IDENTITIES = (
@@ -22,30 +26,70 @@ _IDENTITIES = (
     "index",
     "uid",
 )
+# A second dimension is seldom the samples': it counts less than any first one, and decides between two of these.
+_SECOND = 0.5
 
 
-def batch_size(batch: Any) -> int | None:
-    """The number of samples: the first dimension that most of the tensors and lists share; None where there is none."""
-    sizes = Counter(_leading(batch))
-    if not sizes:
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the samples of a batch lie: their number, and the dimension that is theirs where two have that size.
+
+    `listed`: the batch is a list of samples that nobody put together.
+    """
+
+    size: int
+    preferred: int = 0
+    listed: bool = False
+
+
+def layout_of(batch: Any, time_first: bool) -> Layout | None:
+    """The size that most of the tensors and lists share; None where there is none.
+
+    `time_first`: the model has layers that take (time, batch, ...), which decides where nothing else does.
+    """
+    if _is_list_of_samples(batch):
+        return Layout(len(batch), listed=True)
+    votes: defaultdict[int, float] = defaultdict(float)
+    flat = False  # a list or a tensor with one dimension, which can only be one entry a sample
+    for shape in _shapes(batch):
+        flat = flat or len(shape) == 1
+        votes[shape[0]] += 1
+        if len(shape) > 1:
+            votes[shape[1]] += _SECOND
+    if not votes:
         return None
-    most = max(sizes.values())
-    return max(size for size, count in sizes.items() if count == most)
+    if time_first and not flat:
+        seconds = Counter(shape[1] for shape in _shapes(batch))
+        return Layout(seconds.most_common(1)[0][0], preferred=1)
+    most = max(votes.values())
+    return Layout(max(size for size, count in votes.items() if count == most), preferred=int(time_first))
 
 
-def _leading(tree: Any) -> Iterator[int]:
-    if isinstance(tree, torch.Tensor):
+def _is_list_of_samples(batch: Any) -> bool:
+    """A list of containers whose own tensors do not share a first dimension, as those of a view do."""
+    if type(batch) is not list or len(batch) < 2 or any(parts_of(one) is None for one in batch):
+        return False
+    shapes = [[tuple(leaf.shape) for _, leaf in named_leaves(one) if _is_array(leaf)] for one in batch]
+    scalars = all(() in found for found in shapes)
+    mixed = all(len({shape[0] for shape in found if shape}) > 1 for found in shapes)
+    return scalars or mixed
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor | np.ndarray)
+
+
+def _shapes(tree: Any) -> Iterator[tuple[int, ...]]:
+    """The shapes of the tensors and arrays, and the lengths of lists that have one entry a sample."""
+    if isinstance(tree, torch.Tensor | np.ndarray):
         if tree.ndim:
-            yield tree.shape[0]
-    elif isinstance(tree, dict):
-        for value in tree.values():
-            yield from _leading(value)
-    elif isinstance(tree, list | tuple):
-        if _is_sample_list(tree):
-            yield len(tree)
-        else:
-            for value in tree:
-                yield from _leading(value)
+            yield tuple(tree.shape)
+    elif isinstance(tree, list | tuple) and _is_sample_list(tree):
+        if tree:
+            yield (len(tree),)
+    else:
+        for part in (parts_of(tree) or {}).values():
+            yield from _shapes(part)
 
 
 def _is_sample_list(values: Sequence[Any]) -> bool:
@@ -53,33 +97,43 @@ def _is_sample_list(values: Sequence[Any]) -> bool:
 
     Tensors of one entry a sample are small or differ in their first dimension; views share it and have more dimensions.
     """
-    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    if hasattr(values, "_fields"):
+        return False
+    tensors = [value for value in values if isinstance(value, torch.Tensor | np.ndarray)]
     if len(tensors) != len(values):
-        return not tensors and not any(isinstance(value, dict | list | tuple) for value in values)
+        return not tensors and not any(parts_of(value) is not None for value in values)
     leading = {tensor.shape[0] if tensor.ndim else 0 for tensor in tensors}
     return len(leading) != 1 or leading <= {0, 1}
 
 
-def take(tree: Any, indices: Sequence[int], size: int) -> Any:
-    """The batch with only these samples. What does not have `size` entries is kept as it is."""
-    if isinstance(tree, torch.Tensor):
-        whole = tree.ndim and tree.shape[0] == size
-        return tree[torch.as_tensor(indices, device=tree.device)] if whole else tree
-    if isinstance(tree, dict):
-        return {key: take(value, indices, size) for key, value in tree.items()}
-    if isinstance(tree, list | tuple):
-        if len(tree) == size and _is_sample_list(tree):
-            return _like(tree, [tree[index] for index in indices])
-        return _like(tree, [take(value, indices, size) for value in tree])
-    return tree
+def take(tree: Any, indices: Sequence[int], layout: Layout) -> Any:
+    """The batch with only these samples. What does not have one entry a sample is kept as it is."""
+    if layout.listed:
+        return [tree[index] for index in indices]
+    if isinstance(tree, torch.Tensor | np.ndarray):
+        dimension = _dimension(tuple(tree.shape), layout)
+        if dimension is None:
+            return tree
+        if isinstance(tree, np.ndarray):
+            return np.take(tree, list(indices), axis=dimension)
+        return tree.index_select(dimension, torch.as_tensor(list(indices), device=tree.device))
+    if isinstance(tree, list | tuple) and len(tree) == layout.size and _is_sample_list(tree):
+        return type(tree)([tree[index] for index in indices])
+    parts = parts_of(tree)
+    if parts is None:
+        return tree
+    return with_parts(tree, [take(part, indices, layout) for part in parts.values()])
 
 
-def _like(tree: Any, values: list[Any]) -> Any:
-    return type(tree)(*values) if hasattr(tree, "_fields") else type(tree)(values)
+def _dimension(shape: tuple[int, ...], layout: Layout) -> int | None:
+    order = (0, 1) if layout.preferred == 0 or len(shape) < 2 else (1, 0)
+    return next((place for place in order if place < len(shape) and shape[place] == layout.size), None)
 
 
 def identity(batch: Any, index: int, size: int) -> str | None:
     """What the batch calls its sample `index`: its path or number, where the batch holds those."""
+    if _is_list_of_samples(batch):
+        batch = {key: [one.get(key) for one in batch] for key in batch[0]} if isinstance(batch[0], dict) else {}
     named = dict(_identity_lists(batch, size))
     key = next((key for wanted in _IDENTITIES for key in named if key.lower() == wanted), None)
     if key is None:
@@ -88,15 +142,13 @@ def identity(batch: Any, index: int, size: int) -> str | None:
 
 
 def _identity_lists(tree: Any, size: int, key: str = "") -> Iterator[tuple[str, list[Any]]]:
-    if isinstance(tree, dict):
-        for name, value in tree.items():
-            yield from _identity_lists(value, size, str(name))
-    elif isinstance(tree, torch.Tensor):
-        if tree.ndim == 1 and tree.shape[0] == size and not tree.is_floating_point():
+    if isinstance(tree, torch.Tensor | np.ndarray):
+        floats = tree.is_floating_point() if isinstance(tree, torch.Tensor) else tree.dtype.kind == "f"
+        if tree.ndim == 1 and tree.shape[0] == size and not floats:
             yield key, tree.tolist()
-    elif isinstance(tree, list | tuple):
-        if len(tree) == size and all(isinstance(value, str | int) for value in tree):
-            yield key, list(tree)
-        else:
-            for value in tree:
-                yield from _identity_lists(value, size, key)
+        return
+    if isinstance(tree, list | tuple) and len(tree) == size and all(isinstance(value, str | int) for value in tree):
+        yield key, list(tree)
+        return
+    for name, value in (parts_of(tree) or {}).items():
+        yield from _identity_lists(value, size, str(name) if isinstance(name, str) else key)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from gradtrend.model.replay import Origin
-from gradtrend.replay.run.step import gradient_is_finite
+from gradtrend.recording.trees import as_tensor, map_tensors, named_leaves
+from gradtrend.replay.run.look import InputLook
+from gradtrend.replay.run.step import gradient_is_finite, run_step
 from gradtrend.replay.run.watch import OperatorWatch, Producer
 from gradtrend.replay.subject import precision as precisions
 from gradtrend.replay.subject.subject import Subject
-from gradtrend.replay.subject.tensors import map_tensors, named_tensors
 
 
 def locate(subject: Subject, precision: str) -> Origin | None:
@@ -32,6 +34,13 @@ def locate(subject: Subject, precision: str) -> Origin | None:
                 if bad:
                     return None if producer is None else producer.origin
     return None
+
+
+def with_float32(subject: Subject, origin: Origin) -> Origin:
+    """The origin with what its operator is given in float32. Raises what the model raises."""
+    look = InputLook(subject.model, origin)
+    run_step(subject, "float32", watch=look)
+    return replace(origin, in_float32=look.given)
 
 
 def _run_microbatch(
@@ -63,8 +72,10 @@ def _known(subject: Subject, batches: list[Any]) -> dict[int, tuple[str, str]]:
     """The storages that are there before the step, by address."""
     known: dict[int, tuple[str, str]] = {}
     for index, batch in enumerate(batches):
-        for name, tensor in named_tensors(batch, f"microbatch {index}"):
-            known[tensor.untyped_storage().data_ptr()] = ("input", name)
+        for name, leaf in named_leaves(batch):
+            if (tensor := as_tensor(leaf)) is not None:
+                shown = f"microbatch {index}: {name}" if name else f"microbatch {index}"
+                known[tensor.untyped_storage().data_ptr()] = ("input", shown)
     for name, buffer in subject.model.named_buffers():
         known[buffer.untyped_storage().data_ptr()] = ("buffer", name)
     for name, parameter in subject.model.named_parameters():

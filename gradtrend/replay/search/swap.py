@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from gradtrend.model.replay import Swap
+from gradtrend.recording.trees import map_tensors
 from gradtrend.replay.run.step import run_step
 from gradtrend.replay.subject.failure import named
 from gradtrend.replay.subject.precision import AUTOCAST
 from gradtrend.replay.subject.subject import Subject
-from gradtrend.replay.subject.tensors import map_tensors
 
 
 def swap(subject: Subject, precision: str, name: str) -> Swap | None:

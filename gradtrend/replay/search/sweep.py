@@ -29,16 +29,18 @@ def precisions_for(device: torch.device, known: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*_SWEPT, *tf32, *own)))
 
 
-def sweep(subject: Subject, precisions: Sequence[str]) -> tuple[SweepRow, ...]:
-    """One row a precision."""
-    return tuple(_row(subject, precision) for precision in precisions)
+def sweep(subject: Subject, precisions: Sequence[str]) -> tuple[tuple[SweepRow, ...], dict[str, Exception]]:
+    """One row a precision, and the errors of those that could not be run."""
+    errors: dict[str, Exception] = {}
+    return tuple(_row(subject, precision, errors) for precision in precisions), errors
 
 
-def _row(subject: Subject, precision: str) -> SweepRow:
+def _row(subject: Subject, precision: str, errors: dict[str, Exception]) -> SweepRow:
     ranges = ModuleRanges(subject.model)
     try:
         result = run_step(subject, precision, watch=ranges)
     except Exception as error:  # an operator without a kernel for this type, out of memory, the user's own code
+        errors[precision] = error
         return SweepRow(precision, finite=None, problem=named(error))
     headroom = _exceeded(ranges, precision) if ranges.first_bad else ranges.headroom
     return SweepRow(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -37,10 +38,14 @@ def importable_from_here() -> Iterator[None]:
             sys.path.remove("")
 
 
-def eager() -> contextlib.AbstractContextManager[Any]:
-    """Compiled models run as written: inside compiled code no module or operator could be seen."""
+@contextlib.contextmanager
+def eager() -> Iterator[None]:
+    """Compiled and scripted models run as written: inside optimised code no module or operator could be seen."""
     set_stance = getattr(torch.compiler, "set_stance", None)  # since torch 2.6
-    return contextlib.nullcontext() if set_stance is None else set_stance("force_eager")
+    stance: Any = set_stance("force_eager") if set_stance else contextlib.nullcontext()
+    with warnings.catch_warnings(), stance, torch.jit.optimized_execution(False):  # type: ignore[attr-defined]
+        warnings.filterwarnings("ignore", "Using `torch.compile", UserWarning)  # of the hooks that watch every module
+        yield
 
 
 @contextlib.contextmanager

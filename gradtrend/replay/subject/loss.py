@@ -10,6 +10,9 @@ import torch
 from gradtrend.errors import ReplayError
 from gradtrend.replay.subject.revive import parameters_of
 
+_NEEDS_STEP = (
+    "Let the factory give (model, step), where step(model, microbatch) gives the loss, a tensor of one number."
+)
 _Step = Callable[[Any, int], Any]  # of a microbatch and its number
 
 
@@ -67,5 +70,5 @@ def _loss_in(result: Any) -> torch.Tensor:
     elif isinstance(result, list | tuple) and result:
         result = result[0]
     if not isinstance(result, torch.Tensor) or result.numel() != 1:
-        raise ReplayError(f"the step gave no scalar loss but {type(result).__name__}", "Give the loss as a 0-d tensor.")
+        raise ReplayError(f"the step gave no scalar loss but {type(result).__name__}", _NEEDS_STEP)
     return result.reshape(())

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import torch
 
 from gradtrend.errors import ReplayError
 from gradtrend.model.contents import CaptureContents
+from gradtrend.recording.trees import map_tensors
 from gradtrend.replay.subject import rng
 from gradtrend.replay.subject.loss import loss_function
+from gradtrend.replay.subject.outside import put_outside
 from gradtrend.replay.subject.precision import DEFAULT_LOSS_SCALE
 from gradtrend.replay.subject.revive import import_path, parameters_of, revive
-from gradtrend.replay.subject.state import MODEL_CHANGED, load_state
+from gradtrend.replay.subject.state import MODEL_CHANGED, load_state, modes_of, trained_of
 from gradtrend.replay.subject.subject import Subject
-from gradtrend.replay.subject.tensors import map_tensors
 
 
-def rebuild(contents: CaptureContents, device: torch.device) -> Subject:
-    """The captured step, ready to run on `device`.
+def rebuild(contents: CaptureContents, device: torch.device, permitted: Collection[str]) -> Subject:
+    """The captured step, ready to run on `device`; `permitted` are the classes and functions that may be loaded.
 
     Raises `ReplayError` saying what is missing or different: a package, a class, arguments, parameters.
     """
-    model, step = _model_and_step(contents)
-    load_state(contents, model, device)
-    batches = [map_tensors(revive(contents, batch), lambda t: t.to(device)) for batch in contents.microbatches]
-    states = {name: revive(contents, node) for name, node in contents.rng.items()}
+    model, step = _model_and_step(contents, permitted)
+    load_state(contents, model, device, permitted)
+    outside = put_outside(contents, model)
+    batches = [
+        map_tensors(revive(contents, batch, permitted), lambda t: t.to(device)) for batch in contents.microbatches
+    ]
+    states = {name: revive(contents, node, permitted) for name, node in contents.rng.items()}
     subject = Subject(
         model=model,
         compute_loss=loss_function(model, step, contents.summary.step or 0, device),
-        reload=lambda: load_state(contents, model, device),
+        reload=lambda: load_state(contents, model, device, permitted),
         batches=batches,
         device=device,
         random_states=states,
+        modes=modes_of(contents, model),
+        trained=trained_of(contents, model),
+        outside=outside,
         loss_divisor=contents.loss_divisor or float(len(batches)),
         loss_scale=contents.loss_scale or DEFAULT_LOSS_SCALE,
         notes=list(_differences(contents, model, states, device)),
@@ -43,20 +50,20 @@ def rebuild(contents: CaptureContents, device: torch.device) -> Subject:
     return subject
 
 
-def _model_and_step(contents: CaptureContents) -> tuple[torch.nn.Module, Any]:
+def _model_and_step(contents: CaptureContents, permitted: Collection[str]) -> tuple[torch.nn.Module, Any]:
     """The model with its captured arguments, and the step function where its factory gives one, else None."""
-    made = _made(contents)
+    made = _made(contents, permitted)
     model, step = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
     if not isinstance(model, torch.nn.Module):
         raise ReplayError(f"{contents.recipe.path} gave a {type(model).__name__}, not a torch.nn.Module", MODEL_CHANGED)
     return model, step
 
 
-def _made(contents: CaptureContents) -> Any:
+def _made(contents: CaptureContents, permitted: Collection[str]) -> Any:
     recipe = contents.recipe
     module, name = recipe.path.split(":", 1) if ":" in recipe.path else recipe.path.rpartition(".")[::2]
     factory = import_path(module, name)
-    keywords = dict(revive(contents, dict(recipe.keywords)))
+    keywords = dict(revive(contents, dict(recipe.keywords), permitted))
     if recipe.kind == "class" and "load_weights" in parameters_of(factory):
         keywords["load_weights"] = False  # the capture brings the weights; nothing is downloaded
     try:

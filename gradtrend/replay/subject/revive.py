@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from types import ModuleType
 from typing import Any
 
 from gradtrend.errors import ReplayError
 from gradtrend.model.contents import CaptureContents, GlobalRef, Inert, Node
+from gradtrend.replay.imports import DO_NOT_TRUST, is_plain, may_be_loaded
 from gradtrend.replay.subject.tensors import build
 
 _SAME_CODE = "Replay with the code and package versions that the run was trained with."
@@ -31,6 +33,11 @@ def import_path(module: str, name: str) -> Any:
         if not hasattr(found, part):
             raise ReplayError(f"{module} has no {name!r} (here: {_version(module)})", _SAME_CODE)
         found = getattr(found, part)
+        if isinstance(found, ModuleType):
+            raise ReplayError(f"{module}.{name} is reached by way of another module", DO_NOT_TRUST)
+    home = getattr(found, "__module__", None)
+    if isinstance(home, str) and not may_be_loaded(home, getattr(found, "__qualname__", "")):
+        raise ReplayError(f"{module}.{name} is {home}.{found.__qualname__} of Python's own", DO_NOT_TRUST)
     return found
 
 
@@ -48,12 +55,17 @@ def _version(module: str) -> str:
     return f"{package} {version}" if version else package
 
 
-def revive(contents: CaptureContents, node: Node) -> Any:
-    """The tree with every stand-in built as pickle would. Raises `ReplayError` for what does not fit."""
+def revive(contents: CaptureContents, node: Node, permitted: Collection[str]) -> Any:
+    """The tree with every stand-in built as pickle would; `permitted` are the classes and functions for that.
+
+    Raises `ReplayError` for what does not fit, and for a name that is not permitted.
+    """
     made: dict[int, Any] = {}
 
     def other(stand_in: Node) -> Any:
         if isinstance(stand_in, GlobalRef):
+            if stand_in.path not in permitted and not is_plain(stand_in):
+                raise ReplayError(f"the capture would load {stand_in.path}, which was not listed", DO_NOT_TRUST)
             return import_path(_modern(stand_in.module), stand_in.name)
         if isinstance(stand_in, Inert):
             if id(stand_in) not in made:
@@ -99,6 +111,7 @@ def _set_state(built: Any, state: Any) -> None:
     slots: Mapping[str, Any] = {}
     if isinstance(state, tuple) and len(state) == 2:
         state, slots = state[0] or {}, state[1] or {}
-    built.__dict__.update(state)
+    if state:
+        built.__dict__.update(state)
     for key, value in slots.items():
-        setattr(built, key, value)
+        object.__setattr__(built, key, value)  # also of a frozen dataclass

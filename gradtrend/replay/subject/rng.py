@@ -43,15 +43,3 @@ def missing(states: Mapping[str, Any], device: torch.device, captured_on: str | 
         yield f"Captured on {captured_on}, replayed on {device}: random numbers drawn on the device differ."
     elif device.type == "cuda" and states.get("cuda") is None:
         yield "The capture holds no random state of the GPU: random numbers drawn there differ."
-
-
-def snapshot(device: torch.device) -> dict[str, Any]:
-    """The present states, in the form that `restore` takes."""
-    states: dict[str, Any] = {
-        "torch": torch.get_rng_state(),
-        "python": random.getstate(),
-        "numpy": np.random.get_state(),
-    }
-    if device.type == "cuda":
-        states["cuda"] = [torch.cuda.get_rng_state(index) for index in range(torch.cuda.device_count())]
-    return states

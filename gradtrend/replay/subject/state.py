@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -16,7 +16,9 @@ _SHOWN = 5  # names of a difference that are listed
 MODEL_CHANGED = "Replay with the code and package versions that the run was trained with; the model has changed since."
 
 
-def load_state(contents: CaptureContents, model: torch.nn.Module, device: torch.device) -> None:
+def load_state(
+    contents: CaptureContents, model: torch.nn.Module, device: torch.device, permitted: Collection[str]
+) -> None:
     """Put the captured values into the model, one tensor at a time, in the type they were captured in.
 
     Raises `ReplayError` naming the entries that are missing, unknown or of another shape.
@@ -33,7 +35,42 @@ def load_state(contents: CaptureContents, model: torch.nn.Module, device: torch.
     for name in wanted:
         if name.endswith("_extra_state"):
             owner = model.get_submodule(name.rpartition(".")[0])
-            owner.set_extra_state(revive(contents, captured[name]))
+            owner.set_extra_state(revive(contents, captured[name], permitted))
+
+
+def modes_of(contents: CaptureContents, model: torch.nn.Module) -> dict[str, bool] | None:
+    """Which modules are in training mode, by name; None where the capture does not say."""
+    if contents.eval_modules is None:
+        return None
+    names = [name for name, _ in model.named_modules()]
+    chosen = _matching(contents.eval_modules, names)
+    return {name: name not in chosen for name in names}
+
+
+def trained_of(contents: CaptureContents, model: torch.nn.Module) -> dict[str, bool]:
+    """Which parameters are trained, by name: as captured, else as the freshly built model has it."""
+    if contents.frozen_parameters is None:
+        return {name: parameter.requires_grad for name, parameter in model.named_parameters()}
+    names = [name for name, _ in model.named_parameters()]
+    frozen = _matching(contents.frozen_parameters, names)
+    return {name: name not in frozen for name in names}
+
+
+def _matching(captured: Collection[str], names: Collection[str]) -> set[str]:
+    """Those of `names` that the capture names, also where one of the two has the prefix of a wrapper."""
+    if set(captured) <= set(names):
+        return set(captured)
+    bare = {_bare(name) for name in captured}
+    return {name for name in names if _bare(name) in bare}
+
+
+def _bare(name: str) -> str:
+    """A module's or parameter's name without the prefixes of wrappers; the wrapped module itself is the empty name."""
+    parts = name.split(".")
+    wrappers = {prefix.rstrip(".") for prefix in WRAPPER_PREFIXES}
+    while parts and parts[0] in wrappers:
+        parts = parts[1:]
+    return ".".join(parts)
 
 
 def _without_prefix(state: Mapping[str, Node], model: torch.nn.Module) -> Mapping[str, Node]:

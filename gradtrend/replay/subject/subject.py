@@ -10,16 +10,19 @@ from typing import Any
 
 import torch
 
+from gradtrend.recording.random_states import present_states
+from gradtrend.recording.trees import map_tensors
 from gradtrend.replay.subject import rng
+from gradtrend.replay.subject.outside import Outside
 from gradtrend.replay.subject.precision import DEFAULT_LOSS_SCALE, PARAMETER_TYPES
-from gradtrend.replay.subject.tensors import map_tensors
 
 
 @dataclass(slots=True)
 class Subject:
     """What is run, again and again.
 
-    `compute_loss(microbatch, index)` gives the loss tensor. `buffers` and `types` are what `reset` restores. No
+    `compute_loss(microbatch, index)` gives the loss tensor. `modes` says which modules train (None: not captured),
+    `trained` which parameters do. `buffers` and `types` are what `reset` restores. No
     optimizer steps, but a step may write to parameters itself (a teacher's moving average): `reload` then reads them
     from the capture again. `states_at` holds the random states at the start of each microbatch, once a whole step ran.
     """
@@ -31,6 +34,9 @@ class Subject:
     device: torch.device
     random_states: Mapping[str, Any]
     loss_divisor: float
+    modes: Mapping[str, bool] | None = None
+    trained: Mapping[str, bool] = field(default_factory=dict)
+    outside: Outside = field(default_factory=Outside)
     loss_scale: float = DEFAULT_LOSS_SCALE
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     types: dict[str, torch.dtype] = field(default_factory=dict)
@@ -57,7 +63,7 @@ class Subject:
         return {name: parameter._version for name, parameter in self.model.named_parameters()}
 
     def reset(self) -> None:
-        """Buffers, gradients, training mode and random generators as at the start of the captured step."""
+        """All that a run may change as at the start of the captured step."""
         if self._writes() != self.writes:
             self.reload()
             self.writes = self._writes()
@@ -66,9 +72,20 @@ class Subject:
                 if name in self.buffers:
                     buffer.data = self.buffers[name].to(buffer.dtype, copy=True)
         self.model.zero_grad(set_to_none=True)
-        set_train_mode = getattr(self.model, "set_train_mode", self.model.train)  # LightlyTrain freezes parts in it
-        set_train_mode()
+        self._set_modes()
+        self.outside.restore(self.model)
         rng.restore(self.random_states, self.device)
+
+    def _set_modes(self) -> None:
+        for name, parameter in self.model.named_parameters():
+            if parameter.requires_grad is not self.trained.get(name, parameter.requires_grad):
+                parameter.requires_grad_(self.trained[name])
+        if self.modes is None:
+            set_train_mode = getattr(self.model, "set_train_mode", self.model.train)  # LightlyTrain freezes parts in it
+            set_train_mode()
+            return
+        for name, module in self.model.named_modules():
+            module.training = self.modes.get(name, True)  # not by train(), which a model may have overridden
 
     def scale_in(self, precision: str) -> float:
         """The factor on the loss, and so on its gradients, when the step is run in that precision."""
@@ -82,7 +99,7 @@ class Subject:
         if alone and index in self.states_at:
             rng.restore(self.states_at[index], self.device)
         elif not alone:
-            self.states_at[index] = rng.snapshot(self.device)
+            self.states_at[index] = present_states(self.device)
         return self.compute_loss(map_tensors(batch, torch.clone), index)
 
     @contextmanager

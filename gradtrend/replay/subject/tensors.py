@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,9 +19,7 @@ def read_tensor(contents: CaptureContents, ref: TensorRef) -> torch.Tensor:
     span = contents.storages[ref.storage]
     if not span.size:
         return torch.empty(ref.shape, dtype=dtype)
-    with contents.file.open("rb") as file:
-        file.seek(span.start)
-        data = torch.frombuffer(bytearray(file.read(span.size)), dtype=torch.uint8)
+    data = torch.frombuffer(contents.bytes_at(span.start, span.size), dtype=torch.uint8)
     return torch.empty(0, dtype=dtype).set_(data.untyped_storage(), ref.offset, ref.shape, ref.stride)
 
 
@@ -36,28 +34,3 @@ def build(contents: CaptureContents, node: Node, other: Callable[[Node], Any]) -
     if node is None or isinstance(node, bool | int | float | str | bytes):
         return node
     return other(node)
-
-
-def map_tensors(tree: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """The nested batch with every tensor changed; lists, tuples (also named ones) and dicts keep their type."""
-    if isinstance(tree, torch.Tensor):
-        return change(tree)
-    if isinstance(tree, dict):
-        return {key: map_tensors(value, change) for key, value in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(map_tensors(value, change) for value in tree))
-    if isinstance(tree, list | tuple):
-        return type(tree)(map_tensors(value, change) for value in tree)
-    return tree
-
-
-def named_tensors(tree: Any, name: str) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors of a nested batch with their path, which starts with `name`."""
-    if isinstance(tree, torch.Tensor):
-        yield name, tree
-    elif isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from named_tensors(value, f"{name}: {key}" if ":" not in name else f"{name}.{key}")
-    elif isinstance(tree, list | tuple):
-        for index, value in enumerate(tree):
-            yield from named_tensors(value, f"{name}[{index}]")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
-from gradtrend.model.replay import Field, Inspection, LayerGradient, Outcome, Replay
+from gradtrend.model.replay import Field, Inspection, LayerGradient, Magnitude, Origin, Outcome, Replay
 from gradtrend.report.text.diagnosis import diagnosis_parts
 from gradtrend.report.text.lines import wrapped
 from gradtrend.report.text.sweep import sweep_lines
@@ -44,6 +45,7 @@ def _block(replay: Replay, style: Style) -> list[str]:
         ("Capture", _capture_lines(replay.inspection, style)),
         ("Why", [line for text in replay.why for line in wrapped(text, style)]),
         ("Precisions", sweep_lines(replay.sweep, style)),
+        ("What the operator was given (absolute)", _given_lines(replay.origin)),
         ("Before it (module outputs, absolute)", _frame_lines(replay)),
         ("Gradients that stand out", _layer_lines(replay.layers)),
         *([] if replay.diagnosis is None else diagnosis_parts(replay.diagnosis, style)),
@@ -94,7 +96,10 @@ def _recorded_lines(inspection: Inspection, style: Style) -> list[str]:
     imports = ", ".join(inspection.imports[:_MAX_IMPORTS])
     left = len(inspection.imports) - _MAX_IMPORTS
     more = f" and {left} more" if left > 0 else ""
-    return lines + wrapped(f"--trust would import and call: {imports}{more}", style, rest="    ")
+    lines += wrapped(f"--trust would import and call: {imports}{more}", style, rest="    ")
+    for why in inspection.refused[:_MAX_IMPORTS]:
+        lines += wrapped(f"--trust would refuse it: {why}", style, rest="    ")
+    return lines
 
 
 def _fields(fields: Iterable[Field]) -> str:
@@ -115,6 +120,21 @@ def _frame_lines(replay: Replay) -> list[str]:
     ]
 
 
+def _given_lines(origin: Origin | None) -> list[str]:
+    if origin is None:
+        return []
+    lines = [_given_line(one, one.tensor) for one in origin.given]
+    wide = origin.lost[1] if origin.lost is not None else None
+    return lines + ([_given_line(wide, f"{wide.tensor} in float32")] if wide is not None else [])
+
+
+def _given_line(one: Magnitude, name: str) -> str:
+    counts = [f"{count:,} {what}" for count, what in ((one.zeros, "zeros"), (one.nonfinite, "not finite")) if count]
+    shape = "x".join(map(str, one.shape)) or "a number"
+    counted = f", of {math.prod(one.shape):,}: {', '.join(counts)}" if counts else ""
+    return f"  {_name(name)}  {one.dtype:<9} {shape:<12} {number(one.abs_min):>9} to {number(one.abs_max)}{counted}"
+
+
 def _name(name: str) -> str:
     return f"{shorten(escape(name), _NAME_WIDTH):<{_NAME_WIDTH}}"
 
@@ -129,13 +149,18 @@ def _layer_lines(layers: Sequence[LayerGradient]) -> list[str]:
         lines.append(f"  {len(spoilt)} of {plural(len(layers), 'parameter')} non-finite: {span}")
     flagged = [layer for layer in layers if layer.flags and layer not in spoilt]
     lines += [
-        f"  {_name(layer.parameter)}  norm {number(layer.norm):>9}, {layer.zeros:.0%} zeros: {', '.join(layer.flags)}"
+        f"  {_name(layer.parameter)}  norm {number(layer.norm):>9}{_usual(layer)}, {layer.zeros:.0%} zeros: "
+        f"{', '.join(layer.flags)}"
         for layer in flagged[:_MAX_LAYERS]
     ]
     finite = [layer.norm for layer in layers if layer not in spoilt]
     if lines and finite:
         lines.append(f"  the finite norms run from {number(min(finite))} to {number(max(finite))}")
     return lines + _more(len(flagged) - _MAX_LAYERS, "flagged parameter")
+
+
+def _usual(layer: LayerGradient) -> str:
+    return "" if layer.usual is None else f" (usually {number(layer.usual)})"
 
 
 def _more(left: int, what: str) -> list[str]:

@@ -13,6 +13,7 @@ _CAUSES = {
     ReplayCause.BAD_STATE: "a bad state of the model",
     ReplayCause.OTHER_RANK: "another rank",
     ReplayCause.EXPLOSION: "the gradient explosion is real",
+    ReplayCause.NORM_OVERFLOW: "the norm overflows over finite gradients",
 }
 _OUTCOMES = {
     Outcome.CONFIRMED: "confirmed",

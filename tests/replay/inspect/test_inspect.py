@@ -41,8 +41,8 @@ def test_every_value_is_counted_once_however_it_lies(
 
 def test_a_batch_named_a_thousand_times_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[object] = []
-    view = health._view
-    monkeypatch.setattr(health, "_view", lambda contents, ref: looks.append(ref) or view(contents, ref))
+    pieces = health._pieces
+    monkeypatch.setattr(health, "_pieces", lambda contents, ref: looks.append(ref) or pieces(contents, ref))
     one = {"image": torch.tensor([torch.nan])}
     result = inspected(tmp_path / "a.gradtrend.pt", {"w": torch.ones(1)}, [one] * 1000)
     assert len(result.nonfinite) == 1000

@@ -11,7 +11,6 @@ import torch
 
 from gradtrend.ingest.captures.find import read_capture
 from gradtrend.model.replay import Outcome
-from gradtrend.replay.native import factory_path, save_capture, snapshot_random_states
 from tests.replay import steps
 from tests.replay.steps import batch, capture, replayed_one
 
@@ -147,24 +146,3 @@ def test_a_random_state_of_another_kind_is_said(path: Path) -> None:
     result = replayed_one(path)
     assert result.outcome is Outcome.NOT_REPRODUCED
     assert any("random state" in note for note in result.notes)
-
-
-@pytest.mark.parametrize("factory", ["steps", ":make", "module:", lambda: None])
-def test_the_writer_refuses_factories_that_replay_could_not_import(factory: object) -> None:
-    with pytest.raises(ValueError, match="factory"):
-        factory_path(factory)  # type: ignore[arg-type]
-
-
-def test_an_interrupted_write_leaves_the_old_capture(path: Path) -> None:
-    capture(path, steps.healthy, [batch()], step=1)
-    with pytest.raises(Exception, match="pickle"):
-        save_capture(
-            path,
-            model=steps.healthy()[0],
-            factory=steps.healthy,
-            microbatches=[{"x": lambda: None}],
-            step=2,
-            rng_states=snapshot_random_states(),
-        )
-    assert read_capture(path).summary.step == 1
-    assert [file.name for file in path.parent.iterdir()] == [path.name]

@@ -1,0 +1,141 @@
+"""Which samples of a microbatch make it fail: alone, or only together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gradtrend.replay.run.randomness import Tape, playing, recording
+from gradtrend.replay.run.step import StepResult, run_step
+from gradtrend.replay.search import batches
+from gradtrend.replay.search.batches import Layout
+from gradtrend.replay.subject.subject import Subject
+
+_MAX_RUNS = 200  # of the step, to find the samples of a microbatch: minutes for a step of a second
+
+
+@dataclass(slots=True)
+class PartRuns:
+    """Runs of parts of one microbatch, each sample with the random numbers that it had in the whole."""
+
+    subject: Subject
+    precision: str
+    microbatch: int
+    batch: Any
+    layout: Layout
+    backward: bool
+    tape: Tape
+    refused: list[str] = field(default_factory=list)
+    runs: int = 0
+
+    def result_of(self, indices: Sequence[int], repeated: bool = True) -> StepResult | None:
+        """The run of these samples alone, None where the model refuses them.
+
+        BatchNorm refuses a single sample, a fixed batch size any part: it is then given them twice, or as many times as
+        fill the batch, unless `repeated` forbids that.
+        """
+        attempts = [list(indices)]
+        if repeated:
+            attempts += [[*indices, *indices], [indices[place % len(indices)] for place in range(self.layout.size)]]
+        for attempt in attempts:
+            try:
+                return self._run(attempt)
+            except Exception as error:  # the user's code, given a batch of a size it never saw
+                refusal = f"{type(error).__name__}: {error}"
+        self.refused.append(refusal)
+        return None
+
+    def fails(self, indices: Sequence[int], repeated: bool = True) -> bool:
+        """Whether these samples alone fail."""
+        result = self.result_of(indices, repeated) if indices else None
+        return result is not None and not result.finite
+
+    def _run(self, indices: Sequence[int]) -> StepResult:
+        self.runs += 1
+        part = batches.take(self.batch, indices, self.layout)
+        only = [(self.microbatch, part)]
+        watch = playing(self.tape, indices)
+        return run_step(self.subject, self.precision, only=only, backward=self.backward, watch=watch)
+
+
+def part_runs(
+    subject: Subject, precision: str, index: int, batch: Any, layout: Layout, backward: bool
+) -> tuple[PartRuns, StepResult]:
+    """What runs parts of this microbatch, and the result of the whole of it. Raises what the model raises."""
+    tape = Tape(layout.size)
+    whole = run_step(subject, precision, only=[(index, batch)], backward=backward, watch=recording(tape))
+    return PartRuns(subject, precision, index, batch, layout, backward, tape), whole
+
+
+def failing_alone(parts: PartRuns) -> list[int]:
+    """The samples that fail alone: groups that fail are halved until they are single samples."""
+    groups = [list(range(parts.layout.size))]
+    while any(len(group) > 1 for group in groups) and parts.runs < _MAX_RUNS:
+        halves = [half for group in groups for half in _halved(group)]
+        groups = [half for half in halves if parts.fails(half)]
+    found = [number for group in groups for number in group]
+    good = next((number for number in range(parts.layout.size) if number not in found), None)
+    if found and good is not None and parts.fails([good]):
+        return []  # any single sample fails: a loss over pairs has none, a deviation of one is 0
+    return found
+
+
+def failing_together(parts: PartRuns) -> list[int]:
+    """The samples that fail only with one another, all of them; [] where no part of the batch fails.
+
+    A smallest set is found by leaving out parts (Zeller and Hildebrandt 2002, "ddmin"); without its samples the search
+    goes on, and who fails with one of its samples alone belongs to them too. None is given twice: two equal samples
+    would fail for that.
+    """
+    found: list[int] = []
+    left = list(range(parts.layout.size))
+    end = parts.runs + _MAX_RUNS
+    while parts.runs < end and parts.fails(left, repeated=False):
+        smallest = _smallest(parts, left, end)
+        if len(smallest) == parts.layout.size:
+            return []
+        alike = [n for n in left if n not in smallest and parts.runs < end and _fails_with(parts, n, smallest)]
+        found += [*smallest, *alike]
+        left = [number for number in left if number not in found]
+    return sorted(found)
+
+
+def _fails_with(parts: PartRuns, number: int, smallest: list[int]) -> bool:
+    """Whether a sample stands for one of a set that fails together."""
+    return parts.fails(sorted([number, *smallest[1:]]), repeated=False)
+
+
+def _smallest(parts: PartRuns, present: list[int], end: int) -> list[int]:
+    pieces = 2
+    while len(present) > 2 and parts.runs < end:
+        smaller = _first_smaller(parts, present, pieces, end)
+        if smaller is not None:
+            present, pieces = smaller, max(2, pieces - 1)
+        elif pieces >= len(present):
+            break
+        else:
+            pieces = min(len(present), 2 * pieces)
+    return present
+
+
+def _first_smaller(parts: PartRuns, present: list[int], pieces: int, end: int) -> list[int] | None:
+    """The samples without one of so many pieces of them, where they still fail."""
+    step = max(1, len(present) // pieces)
+    for start in range(0, len(present), step):
+        rest = present[:start] + present[start + step :]
+        if len(rest) > 1 and parts.runs < end and parts.fails(rest, repeated=False):
+            return rest
+    return None
+
+
+def time_comes_first(model: torch.nn.Module) -> bool:
+    """Whether a layer of the model takes (time, batch, ...): recurrent ones, and attention, say so themselves."""
+    return any(getattr(module, "batch_first", True) is False for module in model.modules())
+
+
+def _halved(group: list[int]) -> list[list[int]]:
+    middle = len(group) // 2
+    return [part for part in (group[:middle], group[middle:]) if part]
