@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -40,7 +41,21 @@ def test_the_layers_stand_in_the_text(call: Call, poisoned: Path) -> None:
     assert "The loss is not finite; the first to give NaN or inf is 0 (PerSampleNorm)." in text
     assert "Gradients by depth (input first)" in text
     assert "by heart" not in text
+    assert "Save this step" not in text
     assert text.count("Precisions") == 1
+
+
+def test_what_to_do_about_them_stands_below_what_the_replay_says(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "run/debug/step7.gradtrend.pt"
+    capture(path, steps.healthy, [batch()], bad_parameters=[], autocast=None, change=_kill)
+    text = call("replay", path, "--trust", "--layers", "--device", "cpu").stdout
+    assert "Every gradient is exactly zero: no step changes the model." in text
+    assert "Find what stops the gradient behind 2" in text.split("\nNext\n")[1]
+
+
+def _kill(model: Any) -> None:
+    for parameter in model.parameters():
+        parameter.zero_()
 
 
 def test_without_the_option_they_do_not(call: Call, poisoned: Path) -> None:

@@ -12,7 +12,7 @@ from gradtrend.model.diagnosis import Moments
 # Elements widened to float64 at a time: 2 MB, which a second-level cache holds, so that memory is read once although
 # several sums are taken. Accelerators have no use for small pieces, and each is a launch.
 _PIECE = 1 << 18
-_PIECE_ELSEWHERE = 1 << 26
+_PIECE_ELSEWHERE = 1 << 24
 
 
 def sums_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -49,7 +49,9 @@ def with_diagnosis(result: Replay, subject: Subject) -> Replay:
         found = _looked_at(subject, result.precision or "float32", None)
     except Exception as error:  # the user's model may refuse to be watched; the verdict stands without that
         return replace(result, notes=(*result.notes, f"Diagnosing the layers failed: {named(error)}"))
-    return replace(result, diagnosis=with_remarks(found))
+    made = with_remarks(found)
+    advice = tuple(one for one in made.next if one.action != "capture-and-replay")  # which is what is being done
+    return replace(result, diagnosis=replace(made, next=advice))
 
 
 def _looked_at(subject: Subject, precision: str, classes: int | None) -> Diagnosis:

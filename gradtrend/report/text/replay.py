@@ -169,6 +169,7 @@ def _more(left: int, what: str) -> list[str]:
 
 def _next_lines(replay: Replay, style: Style) -> list[str]:
     actions = [*([replay.hint] if replay.hint else []), *(a for finding in replay.findings for a in finding.actions)]
+    actions += [] if replay.diagnosis is None else [advice.text for advice in replay.diagnosis.next]
     lines = []
     for place, text in enumerate(actions[:_MAX_ACTIONS], start=1):
         lines += wrapped(text, style, first=f"  {place}. ", rest="     ")
