@@ -15,12 +15,13 @@ _Levels = npt.NDArray[np.float64]
 
 _FEWEST = 4  # layers: through three any line goes
 # Decades from one end of the stretch to the other. Measured at initialisation on 36 sound networks and 13 sick ones,
-# nearly all with three seeds. Sound: ReLU MLPs with He's initialisation 0.6 at most (8 to 50 layers), with PyTorch's own
-# 1.7 (5 layers), 2.8 (8) and 3.3 (10); CNNs without norm 1.8 (5) and 2.9 (12), an autoencoder 3.2, stacked LSTMs 2.3 (4)
-# and 3.3 (6); transformers of 6 to 24 blocks, ViTs and a Mixer 0.95 either way. Toward growing: ResNets 1.8 (their stages
-# widen), MobileNet 1.6, CNNs 1.5 and MLPs 1.7 with BatchNorm. Sick: sigmoid MLPs 4.3 (5) and 6.8 (8), a tanh MLP 3.8
-# (20), PyTorch's ReLU MLP of 20 layers 6.6, He's weights times 0.3 9.1; toward growing: tanh with weights ten times too
-# large 3.3, an MLP of 50 layers with BatchNorm 4.2 (known to grow by 1.21 a layer: Yang et al. 2019).
+# nearly all with three seeds. Sound: ReLU MLPs with He's initialisation 0.6 at most (8 to 50 layers), with PyTorch's
+# own 1.7 (5 layers), 2.8 (8) and 3.3 (10); CNNs without norm 1.8 (5) and 2.9 (12), an autoencoder 3.2, stacked LSTMs
+# 2.3 (4) and 3.3 (6); transformers of 6 to 24 blocks, ViTs and a Mixer 0.95 either way. Toward growing: ResNets 1.8
+# (their stages widen), MobileNet 1.6, CNNs 1.5 and MLPs 1.7 with BatchNorm. Sick: sigmoid MLPs 4.3 (5) and 6.8 (8), a
+# tanh MLP 3.8 (20), PyTorch's ReLU MLP of 20 layers 6.6, He's weights times 0.3 9.1; toward growing: tanh with
+# weights ten times too large 3.3, an MLP of 50 layers with BatchNorm 4.2 (known to grow by 1.21 a layer: Yang et al.
+# 2019).
 _VANISHING = 3.5
 _GROWING = 2.5
 _BROKEN = 1e-4  # neighbours of the sound networks above differ by less than a hundredfold
