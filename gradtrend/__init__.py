@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         Replay,
         ReplayCause,
         Sample,
+        Share,
         Swap,
         SweepRow,
         TensorHealth,
@@ -108,6 +109,7 @@ __all__ = [
     "SeriesReport",
     "Settings",
     "Severity",
+    "Share",
     "Skipped",
     "SkippedRule",
     "SoFar",
@@ -250,6 +252,7 @@ def _bugs_named(path: str, source: str = "auto") -> Iterator[None]:
 if TYPE_CHECKING:
 
     class _Native(ModuleType):  # a type checker takes `replay` below for all of the package: no module can be called
+        capture_step = staticmethod(native.capture_step)
         save_capture = staticmethod(native.save_capture)
         snapshot_random_states = staticmethod(native.snapshot_random_states)
 

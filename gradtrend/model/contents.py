@@ -57,8 +57,8 @@ class Inert:
     """Stands in for an object of any class that the reader does not build.
 
     `callee` is what the file would have called with `arguments` and `keywords`; `call` says how: "reduce" (the callee
-    itself) or "new" (its `__new__`). `state`, `items` and `pairs` are what would have gone to `__setstate__`, `append`
-    and `__setitem__`.
+    itself), "new" (its `__new__`) or "fields" (an empty object, whose attributes are the keywords). `state`, `items`
+    and `pairs` are what would have gone to `__setstate__`, `append` and `__setitem__`.
 
     Not frozen: an object may hold itself, so the reader makes it before it knows the parts, and adds them as they come.
     Nobody else writes to it.

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
 from gradtrend.errors import GradtrendError, InputError
-from gradtrend.ingest import place_of, settings_of
+from gradtrend.ingest import find_runs, place_of, settings_of
 from gradtrend.ingest.captures import find_captures, read_capture
 from gradtrend.model.advice import Advice
 from gradtrend.model.capture import Capture
@@ -20,6 +21,7 @@ from gradtrend.model.replay import Outcome, Replay
 from gradtrend.model.report import Checks, RunReport
 from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.model.words import Role
+from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.replay import ReplayOptions, replay_captures, unreadable, with_findings
 
 _PATIENCE = 300.0  # seconds for a process that imports torch and runs one step
@@ -98,7 +100,7 @@ def _replay_run(
     if options.setting is None:
         options = replace(options, setting=settings_of(folder).precision)
     if options.usual_norm is None and any(capture.finite for capture in captures):
-        options = replace(options, usual_norm=_usual_norm_in(folder))
+        options = replace(options, usual_norm=_usual_norm_in(folder, rules))
     options = replace(options, first_run=_first_run)
     read: list[tuple[str, CaptureContents]] = []
     results: dict[str, Replay] = {}
@@ -113,13 +115,12 @@ def _replay_run(
     return tuple(with_findings(results[file], rules) for file in files)
 
 
-def _usual_norm_in(folder: Path) -> float | None:
+def _usual_norm_in(folder: Path, rules: tuple[Rule, ...]) -> float | None:
     """The gradient norm of the run's usual steps, by its log; None where there is no log of one run, or no norm."""
-    from gradtrend.pipeline.analyze import analyze_run
-    from gradtrend.pipeline.runs import AnalyzeOptions
-
+    options = AnalyzeOptions()
     try:
-        return _usual_norm(analyze_run(str(folder), AnalyzeOptions()))
+        runs = [run for files in find_runs(str(folder)) for run in runs_in(files, options)]
+        return _usual_norm(judge(log_of(runs[0], options), rules)) if len(runs) == 1 else None
     except GradtrendError:
         return None
 
@@ -131,7 +132,7 @@ def _usual_norm(report: RunReport) -> float | None:
 
 def _first_run(path: str, device: str, precision: str) -> bool | None:
     """Whether the first run of a captured step is finite in a process of its own; None where it cannot be told."""
-    code = "import sys; from gradtrend.pipeline.replay import run_once; run_once(*sys.argv[1:])"
+    code = "import sys; from gradtrend.pipeline.replay import run_once; sys.exit(run_once(*sys.argv[1:]))"
     try:
         done = subprocess.run(
             [sys.executable, "-c", code, path, device, precision], capture_output=True, timeout=_PATIENCE, check=False
@@ -141,12 +142,12 @@ def _first_run(path: str, device: str, precision: str) -> bool | None:
     return {_FINITE: True, _NONFINITE: False}.get(done.returncode)
 
 
-def run_once(path: str, device: str, precision: str) -> None:
-    """Run a captured step once and exit with what came of it. Only for a process that is started for this."""
+def run_once(path: str, device: str, precision: str) -> int:
+    """Run a captured step once; the exit status that says what came of it, for a process that is started for this."""
     from gradtrend.replay import first_run
 
     contents = read_capture(Path(path))
-    sys.exit(_FINITE if first_run(contents, device, precision) else _NONFINITE)
+    return _FINITE if first_run(contents, device, precision) else _NONFINITE
 
 
 def _run_folder(path: Path) -> Path:

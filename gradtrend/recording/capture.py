@@ -15,7 +15,7 @@ import torch
 from gradtrend.model.capture import CAPTURE_FORMAT, CAPTURE_VERSION, OutsideState
 from gradtrend.recording.factory import factory_path
 from gradtrend.recording.outside import as_payload, snapshot_outside
-from gradtrend.recording.values import kept, number
+from gradtrend.recording.values import kept_microbatches, number
 
 _AUTOCAST = ("float16", "bfloat16")
 
@@ -56,35 +56,34 @@ def save_capture(
     Folders are made; a file that is there stays, and the new one is called `NAME-2`. It appears whole or not at all.
     Raises `TypeError` or `ValueError` naming what a capture cannot keep, `OSError` where it cannot be written.
     """
-    if isinstance(microbatches, torch.Tensor | Mapping | str) or not isinstance(microbatches, Sequence):
-        raise TypeError(f"microbatches must be a list of batches, not one {type(microbatches).__name__}")
-    if not microbatches:
-        raise ValueError("microbatches is empty: there is no step to keep")
-    divisor = number(loss_divisor, "loss_divisor")
     payload = {
         "format": CAPTURE_FORMAT,
         "format_version": CAPTURE_VERSION,
         "model": {"factory": factory_path(factory), "kwargs": _json(kwargs or {})},
-        "model_state": _state(model_state if model_state is not None else model.state_dict()),
-        "buffers": [name for name, _ in model.named_buffers()],
-        "eval_modules": [name for name, module in model.named_modules() if not module.training],
-        "frozen_parameters": [name for name, parameter in model.named_parameters() if not parameter.requires_grad],
+        **_of_the_model(model, model_state),
         "outside": as_payload(outside if outside is not None else snapshot_outside(model, before=False)),
-        "microbatches": [kept(batch, f"microbatches[{index}]") for index, batch in enumerate(microbatches)],
+        "microbatches": kept_microbatches(microbatches),
         "rng": _random_states(rng_states),
         "precision": {"autocast": _type_name(autocast), "loss_scale": number(loss_scale, "loss_scale")},
-        "loss_divisor": divisor if divisor is not None else float(len(microbatches)),
-        "step": _integer(step, "step"),
-        "rank": _integer(rank, "rank"),
-        "world_size": _integer(world_size, "world_size"),
+        "loss_divisor": number(len(microbatches) if loss_divisor is None else loss_divisor, "loss_divisor"),
+        **{name: _integer(value, name) for name, value in (("step", step), ("rank", rank), ("world_size", world_size))},
         "loss": number(loss, "loss"),
         "gradient_norm": number(gradient_norm, "gradient_norm"),
         "bad_parameters": [str(name) for name in bad_parameters],
         "baseline": _baseline(baseline_norm, baseline_norms or {}),
         "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
-        "backend": _backend(model),
     }
     return _written(Path(path), payload)
+
+
+def _of_the_model(model: torch.nn.Module, state: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {
+        "model_state": _state(state if state is not None else model.state_dict()),
+        "buffers": [name for name, _ in model.named_buffers()],
+        "eval_modules": [name for name, module in model.named_modules() if not module.training],
+        "frozen_parameters": [name for name, parameter in model.named_parameters() if not parameter.requires_grad],
+        "backend": _backend(model),
+    }
 
 
 def _written(path: Path, payload: Mapping[str, Any]) -> Path:

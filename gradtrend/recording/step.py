@@ -20,7 +20,7 @@ from gradtrend.recording.factory import factory_path
 from gradtrend.recording.outside import snapshot_outside
 from gradtrend.recording.random_states import snapshot_random_states
 from gradtrend.recording.trees import map_tensors
-from gradtrend.recording.values import kept
+from gradtrend.recording.values import kept_microbatches
 
 _REMEMBERED = 50  # steps whose gradient norms make the baseline: some tens, as a level that one spike does not move
 _ENOUGH = 10  # steps before a norm can be called unusual
@@ -72,8 +72,7 @@ def capture_step(
     known = _KNOWN.setdefault(model, _Known())
     if known.changing is None:
         factory_path(factory)
-        for index, batch in enumerate(microbatches):
-            kept(batch, f"microbatches[{index}]")
+        kept_microbatches(microbatches)
     initialized = torch.distributed.is_available() and torch.distributed.is_initialized()
     number_of_rank = rank if rank is not None else torch.distributed.get_rank() if initialized else 0
     written = Path(folder) / "debug" / f"step{int(step)}-rank{number_of_rank}.gradtrend.pt"

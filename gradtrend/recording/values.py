@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import enum
 from collections import UserDict
+from collections.abc import Sequence
 from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any
@@ -38,6 +39,15 @@ def kept(value: Any, where: str) -> Any:
     if isinstance(value, PurePath | datetime.date | torch.device):
         return str(value)
     return _container(value, where)
+
+
+def kept_microbatches(batches: Sequence[Any]) -> list[Any]:
+    """The microbatches of a step, each as `kept`. Raises `TypeError` also for one batch in place of a list."""
+    if isinstance(batches, torch.Tensor | str) or not isinstance(batches, Sequence):
+        raise TypeError(f"microbatches must be a list of batches, not one {type(batches).__name__}")
+    if not batches:
+        raise ValueError("microbatches is empty: there is no step to keep")
+    return [kept(batch, f"microbatches[{index}]") for index, batch in enumerate(batches)]
 
 
 def number(value: Any, where: str) -> float | None:

@@ -43,9 +43,7 @@ def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: Re
 
     Without trust they are inspected only. What goes wrong with one stands in its own result.
     """
-    from gradtrend.replay.inspect import inspect_capture
-
-    inspections = [inspect_capture(contents, shown) for shown, contents in captures]
+    inspections = [_inspected(contents, shown) for shown, contents in captures]
     if not options.trust:
         return tuple(_untrusted(inspection) for inspection in inspections)
     if options.announce is not None:
@@ -75,6 +73,17 @@ def diagnosis_of(
     return diagnose_live(model, batch, step, classes, device, precisions, overfit_steps)
 
 
+def _inspected(contents: CaptureContents, shown: str) -> Inspection:
+    from gradtrend.model.replay import Inspection
+    from gradtrend.replay.inspect import inspect_capture
+
+    try:
+        return inspect_capture(contents, shown)
+    except GradtrendError as error:  # written to since it was opened
+        kind = contents.summary.kind
+        return Inspection(path=shown, kind=kind, step=None, rank=None, model=None, problem=error.message)
+
+
 def first_run(contents: CaptureContents, device: str, precision: str) -> bool:
     """Whether the first run of a trusted capture's step is finite. Raises `ReplayError`, and what the model raises."""
     from gradtrend.replay.engine import first_run as run
@@ -100,7 +109,10 @@ def with_findings(replay: Replay, rules: Sequence[Rule]) -> Replay:
 
 def _untrusted(inspection: Inspection) -> Replay:
     from gradtrend.model.replay import Outcome, Replay
+    from gradtrend.replay.imports import DO_NOT_TRUST
 
+    if inspection.problem is not None:
+        return unreadable(inspection.path, inspection.kind, inspection.problem)
     why = ["Nothing was run."]
     if inspection.nonfinite:
         first = inspection.nonfinite[0]
@@ -108,12 +120,16 @@ def _untrusted(inspection: Inspection) -> Replay:
         why.append(f"Already non-finite in the file: {first.role} {first.name}{more}.")
     if not inspection.looks_bad:
         why.append("The capture names no bad parameter, and its inputs and state are finite.")
-    return Replay(inspection, Outcome.INSPECTED, why=tuple(why), hint=_NEEDS_TRUST)
+    return Replay(
+        inspection, Outcome.INSPECTED, why=tuple(why), hint=DO_NOT_TRUST if inspection.refused else _NEEDS_TRUST
+    )
 
 
 def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOptions) -> Replay:
     from gradtrend.replay.imports import DO_NOT_TRUST
 
+    if inspection.problem is not None:
+        return unreadable(inspection.path, inspection.kind, inspection.problem)
     try:
         try:
             from gradtrend.replay.engine import replay_step

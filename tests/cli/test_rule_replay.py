@@ -21,7 +21,8 @@ def test_each_outcome_has_one_rule_that_says_the_reasons() -> None:
     causes = [Replay(INSPECTION, Outcome.CONFIRMED, cause, why=("Because.",)) for cause in ReplayCause]
     others = [Replay(INSPECTION, o, why=("Because.",)) for o in Outcome if o not in ("confirmed", "inspected")]
     found = [with_findings(replay, load_rules()).findings for replay in (*causes, *others)]
-    assert [[finding.rule for finding in findings] for findings in found] == [[f"GT6{i:02}"] for i in range(1, 12)]
+    ids = [*(f"GT60{number}" for number in range(1, 9)), "GT613", "GT609", "GT610", "GT611"]
+    assert [[finding.rule for finding in findings] for findings in found] == [[rule] for rule in ids]
     assert {finding.message for findings in found for finding in findings} == {"Because."}
 
 

@@ -47,6 +47,13 @@ def capture(
     )
 
 
+def edited(path: Path, **changes: object) -> Path:
+    """The capture with other fields."""
+    contents = torch.load(path, weights_only=True)
+    torch.save(contents | changes, path)
+    return path
+
+
 def replayed(*paths: Path, **options: Any) -> tuple[Replay, ...]:
     """The replays of these captures, trusted."""
     read = [(str(path), read_capture(path)) for path in paths]

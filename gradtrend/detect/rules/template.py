@@ -16,7 +16,11 @@ from gradtrend.detect.rules.circumstances import lr_at, moment_of
 from gradtrend.model.runlog import Note
 
 _MOST_TERMS = 3
-TEMPLATE_NAMES = frozenset(
+# What only a replay knows.
+_REPLAY_NAMES = frozenset(
+    ["cured_module", "dtype", "explicit_half", "needed", "rounded", "stable_precision", "stable_setting", "too_small"]
+)
+TEMPLATE_NAMES = _REPLAY_NAMES | frozenset(
     {
         "metric", "layer", "points", "first", "last", "onset", "baseline", "end", "peak", "decades", "run", "note",
         "details", "lr", "lr_peak", "warmup_end", "precision", "clip", "batch_size", "accumulation", "nonfinite_step",

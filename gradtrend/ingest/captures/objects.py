@@ -24,7 +24,7 @@ def stand_ins(node: Node, depth: int = 0) -> Node:
         return Inert(GlobalRef("numpy", "asarray"), "reduce", (inner[ARRAY_KEY],))
     module, _, name = path.partition(":") if isinstance(path := inner.get(OBJECT_KEY), str) else ("", "", "")
     if module and name and isinstance(fields := inner.get(FIELDS_KEY), dict):
-        return Inert(GlobalRef(module, name), "new", state=[(None, fields)])
+        return Inert(GlobalRef(module, name), "fields", keywords=fields)
     if module and name and isinstance(items := inner.get(ITEMS_KEY), list):
         return Inert(GlobalRef(module, name), "reduce", tuple(items))
     return inner

@@ -10,6 +10,7 @@ from gradtrend.model.replay import Field
 
 _MAX_FIELDS = 200  # leaves of a microbatch that are listed
 _MAX_LISTED = 20_000  # of all microbatches
+_BRANCHES = (TensorRef, dict, list, tuple, Inert)  # what holds, or is, a tensor
 _MAX_KEY = 100  # characters of a batch's key that are shown
 
 
@@ -32,11 +33,23 @@ def leaves(tree: Node, name: str = "", whole_lists: bool = False) -> Iterator[tu
         for key, value in tree.items():
             part = _key_name(key)
             yield from leaves(value, f"{name}.{part}" if name else part, whole_lists)
+    elif isinstance(tree, Inert) and (inner := _inner(tree)):
+        for key, value in inner.items():
+            yield from leaves(value, f"{name}.{key}" if name and key else name or key, whole_lists)
     elif _is_branch(tree) and not (whole_lists and _alike(tree)):
         for index, value in enumerate(tree):
             yield from leaves(value, f"{name}[{index}]", whole_lists)
     else:
         yield name, tree
+
+
+def _inner(tree: Inert) -> dict[str, Node]:
+    """The parts of an object that hold tensors: its fields, or what it is made of; {} where none does."""
+    numbered = {f"[{index}]": part for index, part in enumerate(tree.arguments)}
+    parts = {**numbered, **tree.keywords}
+    if len(parts) == 1:  # an array, or a wrapper around one thing
+        parts = {"": next(iter(parts.values()))}
+    return parts if any(isinstance(part, _BRANCHES) for part in parts.values()) else {}
 
 
 def _key_name(key: Node) -> str:
@@ -46,7 +59,7 @@ def _key_name(key: Node) -> str:
 
 
 def _is_branch(tree: Node) -> bool:
-    return isinstance(tree, list | tuple) and any(isinstance(part, TensorRef | dict | list | tuple) for part in tree)
+    return isinstance(tree, list | tuple) and any(isinstance(part, _BRANCHES) for part in tree)
 
 
 def _alike(parts: Sequence[Node]) -> bool:

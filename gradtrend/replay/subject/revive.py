@@ -87,7 +87,11 @@ def _revive_object(inert: Inert, inner: Callable[[Node], Any], made: dict[int, A
     try:
         arguments = inner(inert.arguments)
         keywords = inner(dict(inert.keywords))
-        if inert.call == "new":
+        if inert.call == "fields":
+            built = callee.__new__(callee)
+            for field, value in keywords.items():
+                object.__setattr__(built, field, value)  # also of a frozen dataclass
+        elif inert.call == "new":
             built = callee.__new__(callee, *arguments, **keywords)
         else:
             built = callee(*arguments, **keywords)
@@ -114,4 +118,4 @@ def _set_state(built: Any, state: Any) -> None:
     if state:
         built.__dict__.update(state)
     for key, value in slots.items():
-        object.__setattr__(built, key, value)  # also of a frozen dataclass
+        setattr(built, key, value)

@@ -12,18 +12,12 @@ import torch
 from gradtrend.ingest.captures.find import read_capture
 from gradtrend.model.replay import Outcome
 from tests.replay import steps
-from tests.replay.steps import batch, capture, replayed_one
+from tests.replay.steps import batch, capture, edited, replayed_one
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "step.gradtrend.pt"
-
-
-def edited(path: Path, **changes: object) -> Path:
-    contents = torch.load(path, weights_only=True)
-    torch.save(contents | changes, path)
-    return path
 
 
 def why(path: Path) -> str:
