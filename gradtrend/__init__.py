@@ -1,17 +1,16 @@
 """A linter for training runs.
 
 `analyze(path)` judges one run and returns a `RunReport`, `analyze_all(path)` all that lie there; `replay(path)` replays
-captured steps. Importing this package loads nothing heavy.
+captured steps, `diagnose(model, batch)` looks at one of a live model. Importing this package loads nothing heavy.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,18 @@ from gradtrend.replay import ReplayOptions
 from gradtrend.version import __version__
 
 if TYPE_CHECKING:
+    from gradtrend.model.diagnosis import (
+        DepthTrend,
+        Diagnosis,
+        Fit,
+        Flow,
+        LayerFlow,
+        LayerOutput,
+        LossStart,
+        Moments,
+        Overfit,
+        Start,
+    )
     from gradtrend.model.replay import (
         Blame,
         Field,
@@ -52,7 +63,7 @@ if TYPE_CHECKING:
         SweepRow,
         TensorHealth,
     )
-    from gradtrend.pipeline.runs import AnalyzeOptions
+    from gradtrend.pipeline.diagnose import PrintedDiagnosis
     from gradtrend.replay import native
 
 __all__ = [
@@ -62,22 +73,31 @@ __all__ = [
     "Cause",
     "Checks",
     "ConfigError",
+    "DepthTrend",
+    "Diagnosis",
     "EmptyLogError",
     "Evidence",
     "Field",
     "Finding",
+    "Fit",
+    "Flow",
     "Frame",
     "GradtrendError",
     "InputError",
     "Inspection",
+    "LayerFlow",
     "LayerGradient",
+    "LayerOutput",
+    "LossStart",
     "Magnitude",
     "MissingPackageError",
     "ModuleFrame",
+    "Moments",
     "NonFinite",
     "Order",
     "Origin",
     "Outcome",
+    "Overfit",
     "OverflowReport",
     "Repeats",
     "Replay",
@@ -94,6 +114,7 @@ __all__ = [
     "SkippedRule",
     "SoFar",
     "Source",
+    "Start",
     "Swap",
     "SweepRow",
     "TensorHealth",
@@ -103,6 +124,7 @@ __all__ = [
     "__version__",
     "analyze",
     "analyze_all",
+    "diagnose",
     "replay",
 ]
 
@@ -110,12 +132,12 @@ __all__ = [
 if not TYPE_CHECKING:  # where every misspelt name would be of any type
 
     def __getattr__(name: str) -> Any:
-        """The types of a replay, which few programs need, when they are first asked for."""
+        """The types of a replay and a diagnosis, which few programs need, when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from gradtrend.model import replay as types
+        from gradtrend.model import diagnosis, replay
 
-        return getattr(types, name)
+        return getattr(replay if hasattr(replay, name) else diagnosis, name)
 
 
 def __dir__() -> list[str]:
@@ -150,8 +172,9 @@ def analyze(
     cause.
     """
     from gradtrend.pipeline.analyze import analyze_run
+    from gradtrend.pipeline.runs import options_from
 
-    options = _options(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
+    options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
     with _bugs_named(fspath(path), source):
         return analyze_run(fspath(path), options)
 
@@ -177,41 +200,38 @@ def analyze_all(
     be read, the `InputError` that says so is raised behind the reports of the others.
     """
     from gradtrend.pipeline.analyze import each_run
+    from gradtrend.pipeline.runs import options_from
 
-    options = _options(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
+    options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
     with _bugs_named(fspath(path), source):
         yield from each_run(fspath(path), options)
 
 
-def _options(
-    metric: str | None,
-    loss: str | None,
-    lr: str | None,
-    source: str,
-    run_id: str | Iterable[str] | None,
-    experiment: str | None,
-    newest: bool,
-    columns: str | Iterable[str],
-    rules_dir: str | PathLike[str] | None,
-    select: str | Iterable[str],
-    ignore: str | Iterable[str],
-) -> AnalyzeOptions:
-    from gradtrend.pipeline.runs import AnalyzeOptions
-    from gradtrend.pipeline.selection import split_list
+def diagnose(
+    model: Any,
+    batch: Any,
+    *,
+    step: Callable[[Any, Any], Any] | None = None,
+    classes: int | None = None,
+    device: str | None = None,
+    precisions: bool = True,
+    overfit_steps: int = 50,
+) -> PrintedDiagnosis:
+    """The diagnosis of one training step of a `torch.nn.Module`, layer by layer; `print` shows it as text.
 
-    return AnalyzeOptions(
-        metric=metric,
-        loss=loss,
-        lr=lr,
-        source=source,
-        run_ids=(run_id,) if isinstance(run_id, str) else tuple(run_id or ()),
-        experiment=experiment,
-        newest=newest,
-        columns=tuple(map(str.strip, columns.split(","))) if isinstance(columns, str) else tuple(columns),
-        rules_dir=None if rules_dir is None else Path(rules_dir),
-        select=split_list([select] if isinstance(select, str) else select),
-        ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
-    )
+    `step(model, batch)` gives the loss; without it the model's `training_step`, or `model(**batch)` of a dict and
+    `model(batch)` of anything else, gives it itself, as a scalar or in `.loss`. `classes` is their number where the
+    loss is a cross-entropy that is not made by torch's own functions. `device` is by itself where the model is;
+    `precisions` tries the step in all of them; `overfit_steps` are trained on a copy with Adam at 0.001 (0: none).
+
+    The model is afterwards bit for bit as before: parameters, buffers, gradients, modes, hooks, and the generators of
+    random numbers. Raises `InputError` for what is no model or a batch without samples, `ReplayError` for a step that
+    cannot be run, `ConfigError` for a wrong option, `MissingPackageError` without torch; and as `analyze` for a bug.
+    """
+    from gradtrend.pipeline.diagnose import diagnose as run
+
+    with _bugs_named("diagnose"):
+        return run(model, batch, step, classes, device, precisions, overfit_steps)
 
 
 @contextmanager
@@ -244,19 +264,25 @@ class _ReplayPackage(ModuleType):
         native: _Native
 
     def __call__(
-        self, path: str | PathLike[str], *, device: str = "auto", precision: str | None = None, trust: bool = False
+        self,
+        path: str | PathLike[str],
+        *,
+        device: str = "auto",
+        precision: str | None = None,
+        trust: bool = False,
+        layers: bool = False,
     ) -> tuple[Replay, ...]:
         """The replays of the captured steps at `path`, a run folder or one capture: one result a capture.
 
         `device` is auto, cpu, cuda, cuda:1 ...; `precision` one of `gradtrend.model.precision.PRECISIONS`, by itself as
-        captured. Without `trust` nothing of the file is imported or run, and the captures are inspected only. A
-        capture that cannot be run has the outcome `cannot-run`. Raises `InputError` where there is no capture, and as
-        `analyze` for a bug.
+        captured. Without `trust` nothing of the file is imported or run, and the captures are inspected only. With
+        `layers` each that is run has a `diagnosis`, as `gradtrend.diagnose` gives one. A capture that cannot be run has
+        the outcome `cannot-run`. Raises `InputError` where there is no capture, and as `analyze` for a bug.
         """
         from gradtrend.pipeline.replay import replay_path
 
         with _bugs_named(fspath(path)):
-            return replay_path(fspath(path), ReplayOptions(device, precision, trust))
+            return replay_path(fspath(path), ReplayOptions(device, precision, trust, layers=layers))
 
 
 _package = sys.modules["gradtrend.replay"]

@@ -34,6 +34,12 @@ def test_the_python_package_loads_nothing_heavy() -> None:
     assert not {"polars", "numpy", "scipy", "click", *NEVER} & loaded("import gradtrend")
 
 
+def test_a_diagnosis_is_printed_without_torch() -> None:
+    """Its types, text and JSON are for programs that have none: torch is there where a model is."""
+    code = "import gradtrend; print(gradtrend.Diagnosis, gradtrend.DepthTrend)\nimport gradtrend.pipeline.diagnose"
+    assert "torch" not in loaded(code)
+
+
 def test_analysing_json_lines_loads_only_what_it_needs() -> None:
     modules = loaded(_command("analyze", str(RUN), "--fail-on", "never"))
     assert "polars" in modules

@@ -78,6 +78,15 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert lines[1].startswith("GT101 error ")
 
 
+def test_the_diagnosis_in_it_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = blocks("python", README.split("\n## Diagnose one step\n")[1].split("\n## ")[0])
+    exec(compile(program, "README.md", "exec"), {})
+    remark, *lines = capsys.readouterr().out.splitlines()
+    assert f"# {remark.partition(': x0.1')[0]}: x0.1" in program  # the digits behind it are those of this torch
+    assert lines[0].startswith("One step: loss ")
+    assert "Next" in lines
+
+
 def test_every_option_that_it_names_is_in_a_help() -> None:
     known = {option for command in COMMANDS for option in options_of(command)}
     ours = "\n".join(line for line in README.splitlines() if "python -m " not in line)  # the tests have options too

@@ -39,6 +39,7 @@ Exit codes:
 @click.option(
     "--trust", is_flag=True, help="Import and run the model's code. Without it the capture is inspected only."
 )
+@click.option("--layers", is_flag=True, help="Diagnose the step layer by layer as well (with --trust).")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 @output_option
 @rules_option
@@ -48,6 +49,7 @@ def replay(
     device: str,
     precision: str | None,
     trust: bool,
+    layers: bool,
     format_: str,
     output: Path | None,
     rules_dir: Path | None,
@@ -61,7 +63,7 @@ def replay(
 
     if output:
         check_writable(output)
-    results = replay_path(path, ReplayOptions(device, precision, trust, announce=announce), rules_dir)
+    results = replay_path(path, ReplayOptions(device, precision, trust, announce=announce, layers=layers), rules_dir)
     code = replay_exit_code(results)
     if format_ == "json":
         text = strict_json(replays_to_dict(results, code))

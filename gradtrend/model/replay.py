@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gradtrend.model.diagnosis import Diagnosis
 from gradtrend.model.finding import Finding
+from gradtrend.model.sweep import SweepRow as SweepRow
 
 # The smallest positive number of a type (subnormal): what is smaller becomes zero.
 SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149}
@@ -94,25 +96,6 @@ class Inspection:
     def looks_bad(self) -> bool:
         """Whether it says so, or holds non-finite values: only a run could then call the step good."""
         return self.expects_bad or bool(self.nonfinite)
-
-
-@dataclass(frozen=True, slots=True)
-class SweepRow:
-    """One run of the step in one precision.
-
-    `largest` is the largest finite magnitude among the modules' outputs, `headroom` the decades from it up to the
-    maximum of its type (negative where the type was exceeded). `problem` says why the run failed, else None.
-    """
-
-    precision: str
-    finite: bool | None
-    loss: float | None = None
-    gradient_norm: float | None = None
-    bad_parameters: int = 0
-    first_bad_module: str | None = None
-    largest: float | None = None
-    headroom: float | None = None
-    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +242,7 @@ class Replay:
     """The replay of one capture. `why` are sentences with numbers, in the order to read them.
 
     `usual_norm` is the gradient norm of a usual step, by the capture or the run's log; `shares` whose gradient it is.
+    `diagnosis` is that of its layers, where one was asked for.
     """
 
     inspection: Inspection
@@ -281,3 +265,4 @@ class Replay:
     notes: tuple[str, ...] = ()
     hint: str | None = None
     findings: tuple[Finding, ...] = ()
+    diagnosis: Diagnosis | None = None

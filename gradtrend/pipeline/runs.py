@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 from gradtrend.errors import ConfigError
@@ -19,6 +20,7 @@ from gradtrend.ingest import (
     read_runs,
 )
 from gradtrend.model.runlog import RunLog
+from gradtrend.pipeline.selection import split_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,35 @@ class AnalyzeOptions:
     def wanted(self) -> WantedRuns:
         """Which runs of stores are wanted."""
         return WantedRuns(self.run_ids, self.experiment, self.newest)
+
+
+def options_from(
+    metric: str | None,
+    loss: str | None,
+    lr: str | None,
+    source: str,
+    run_id: str | Iterable[str] | None,
+    experiment: str | None,
+    newest: bool,
+    columns: str | Iterable[str],
+    rules_dir: str | PathLike[str] | None,
+    select: str | Iterable[str],
+    ignore: str | Iterable[str],
+) -> AnalyzeOptions:
+    """The options as `gradtrend.analyze` takes them: one text or several, lists joined by commas."""
+    return AnalyzeOptions(
+        metric=metric,
+        loss=loss,
+        lr=lr,
+        source=source,
+        run_ids=(run_id,) if isinstance(run_id, str) else tuple(run_id or ()),
+        experiment=experiment,
+        newest=newest,
+        columns=tuple(map(str.strip, columns.split(","))) if isinstance(columns, str) else tuple(columns),
+        rules_dir=None if rules_dir is None else Path(rules_dir),
+        select=split_list([select] if isinstance(select, str) else select),
+        ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
+    )
 
 
 def whose_bug(source: str) -> str:

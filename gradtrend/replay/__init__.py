@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradtrend.errors import GradtrendError, MissingPackageError, ReplayError
 
 if TYPE_CHECKING:  # `import gradtrend` loads this file, and most calls replay nothing
     from gradtrend.model.contents import CaptureContents
+    from gradtrend.model.diagnosis import Diagnosis
     from gradtrend.model.replay import Inspection, Replay
     from gradtrend.model.rule import Rule
 
@@ -24,6 +25,7 @@ class ReplayOptions:
     `usual_norm` is the gradient norm of the run's usual steps, by its log. `announce` is told what will be imported
     and called before anything is. `first_run` runs a capture once in a process of its own: (path, device, precision)
     -> whether that was finite, None where it cannot be told.
+    `layers`: with the diagnosis of the step's layers.
     """
 
     device: str = "auto"
@@ -33,6 +35,7 @@ class ReplayOptions:
     usual_norm: float | None = None
     announce: Callable[[str], None] | None = None
     first_run: Callable[[str, str, str], bool | None] | None = None
+    layers: bool = False
 
 
 def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: ReplayOptions) -> tuple[Replay, ...]:
@@ -51,6 +54,23 @@ def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: Re
     from gradtrend.replay.conclude.ranks import join_ranks
 
     return join_ranks(results)
+
+
+def diagnosis_of(
+    model: Any, batch: Any, step: Any, classes: int | None, device: str | None, precisions: bool, overfit_steps: int
+) -> Diagnosis:
+    """The diagnosis of one step of a live model, which is left as it is.
+
+    Raises `InputError` for what is no model or holds no samples, `ReplayError` for a step that cannot be run,
+    `MissingPackageError` without torch.
+    """
+    try:
+        from gradtrend.replay.diagnose.step import diagnose_live
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingPackageError("diagnosing needs torch", "pip install 'gradtrend[replay]'") from error
+    return diagnose_live(model, batch, step, classes, device, precisions, overfit_steps)
 
 
 def _inspected(contents: CaptureContents, shown: str) -> Inspection:

@@ -16,6 +16,7 @@ from gradtrend.model.replay import Inspection, LayerGradient, ModuleFrame, Origi
 from gradtrend.replay import ReplayOptions
 from gradtrend.replay.conclude.facts import Facts
 from gradtrend.replay.conclude.verdict import judge
+from gradtrend.replay.diagnose.step import with_diagnosis
 from gradtrend.replay.run.layers import layer_gradients
 from gradtrend.replay.run.ranges import ModuleRanges
 from gradtrend.replay.run.step import run_step
@@ -45,7 +46,8 @@ def replay_step(contents: CaptureContents, inspection: Inspection, options: Repl
         if known == "float32-tf32" and subject.device.type != "cuda":
             known = "float32"  # only CUDA has it
         with eager(), backend_as_captured(contents.backend):
-            return _Study(contents, inspection, subject, known, options).result()
+            result = _Study(contents, inspection, subject, known, options).result()
+            return with_diagnosis(result, subject) if options.layers else result
 
 
 def first_run(contents: CaptureContents, imports: Sequence[str], device: str, precision: str) -> bool:

@@ -110,6 +110,7 @@ def parameter_norm(tensor: torch.Tensor | None) -> float:
         return 0.0
     wide = torch.float32 if tensor.device.type == "mps" else torch.float64
     values = tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach()
+    values = torch.view_as_real(values.resolve_conj()) if values.is_complex() else values
     return float(torch.linalg.vector_norm(values, dtype=wide))
 
 

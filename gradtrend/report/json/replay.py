@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradtrend.model.report import SCHEMA_VERSION
+from gradtrend.report.json.diagnosis import diagnosis_to_dict
+from gradtrend.report.json.fields import plain
 from gradtrend.version import __version__
 
 if TYPE_CHECKING:
@@ -29,25 +29,5 @@ def replay_to_dict(replay: Replay) -> dict[str, Any]:
 
     JSON has no NaN: a field that is not finite is null, and its object's `nonfinite_fields` says what it was.
     """
-    made: dict[str, Any] = _plain(replay)
-    return made
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _object(fields: dict[str, Any]) -> dict[str, Any]:
-    what = {
-        name: _name(value) for name, value in fields.items() if isinstance(value, float) and not math.isfinite(value)
-    }
-    made = {name: None if name in what else _plain(value) for name, value in fields.items()}
-    return made | {"nonfinite_fields": what} if what else made
-
-
-def _name(value: float) -> str:
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    made: dict[str, Any] = plain(replay)
+    return made | {"diagnosis": None if replay.diagnosis is None else diagnosis_to_dict(replay.diagnosis)}

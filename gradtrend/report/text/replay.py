@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from gradtrend.model.replay import Field, Inspection, LayerGradient, Magnitude, Origin, Outcome, Replay, SweepRow
+from gradtrend.model.replay import Field, Inspection, LayerGradient, Magnitude, Origin, Outcome, Replay
+from gradtrend.report.text.diagnosis import diagnosis_parts
 from gradtrend.report.text.lines import wrapped
+from gradtrend.report.text.sweep import sweep_lines
 from gradtrend.report.wording.escape import escape, shorten
 from gradtrend.report.wording.numbers import number, plural
 from gradtrend.report.wording.replay import replay_headline
@@ -42,10 +44,11 @@ def _block(replay: Replay, style: Style) -> list[str]:
     for title, part in (
         ("Capture", _capture_lines(replay.inspection, style)),
         ("Why", [line for text in replay.why for line in wrapped(text, style)]),
-        ("Precisions", _sweep_lines(replay.sweep, style)),
+        ("Precisions", sweep_lines(replay.sweep, style)),
         ("What the operator was given (absolute)", _given_lines(replay.origin)),
         ("Before it (module outputs, absolute)", _frame_lines(replay)),
         ("Gradients that stand out", _layer_lines(replay.layers)),
+        *([] if replay.diagnosis is None else diagnosis_parts(replay.diagnosis, style)),
         ("Bear in mind", [line for text in _notes(replay) for line in wrapped(text, style)]),
         ("Next", _next_lines(replay, style)),
     ):
@@ -109,26 +112,6 @@ def _shape(shape: Sequence[int]) -> str:
     return f" ({'x'.join(str(size) for size in shape)})" if shape else ""
 
 
-def _sweep_lines(rows: Sequence[SweepRow], style: Style) -> list[str]:
-    if not rows:
-        return []
-    lines = [f"  {'':<16}{'loss':>11}{'grad norm':>11}  {'finite':<8}{'largest':>9}{'headroom':>14}  first bad module"]
-    for row in rows:
-        if row.finite is None:
-            lines += wrapped(f"{row.precision:<16}could not be run: {row.problem}", style, rest=" " * 18)
-            continue
-        look = "yes" if row.finite else "NO"
-        cells = f"{_cell(row.loss):>11}{_cell(row.gradient_norm):>11}  {look:<8}{_cell(row.largest):>9}"
-        headroom = "" if row.headroom is None else f"{row.headroom:.1f} decades"
-        bad = shorten(escape(row.first_bad_module or ""), _NAME_WIDTH)
-        lines.append(f"  {row.precision:<16}{cells}{headroom:>14}  {bad}".rstrip())
-    return lines
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None else number(value)
-
-
 def _frame_lines(replay: Replay) -> list[str]:
     return [
         f"  {_name(frame.module or '(the model)')}  {escape(frame.module_class):<18} {frame.magnitude.dtype:<9} "
@@ -186,6 +169,7 @@ def _more(left: int, what: str) -> list[str]:
 
 def _next_lines(replay: Replay, style: Style) -> list[str]:
     actions = [*([replay.hint] if replay.hint else []), *(a for finding in replay.findings for a in finding.actions)]
+    actions += [] if replay.diagnosis is None else [advice.text for advice in replay.diagnosis.next]
     lines = []
     for place, text in enumerate(actions[:_MAX_ACTIONS], start=1):
         lines += wrapped(text, style, first=f"  {place}. ", rest="     ")

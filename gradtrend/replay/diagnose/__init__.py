@@ -1,0 +1,1 @@
+"""One step looked at layer by layer: gradients, activations, depth, the loss at the start, learning by heart."""
