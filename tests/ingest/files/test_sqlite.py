@@ -167,16 +167,16 @@ def test_a_log_that_is_moved_into_its_database_while_both_are_copied(
             writer.execute(f"insert into metrics values ('grad_norm', 1.5, {step}, 'a', {step}, 0)")
         (run,) = mlflow.runs(path)
         copied: list[str] = []
-        copyfile = shutil.copyfile
+        copy = sqlite.copy_regular
 
         def busy(source: Path, target: Path) -> None:
-            copyfile(source, target)
+            copy(source, target)
             copied.append(source.name)
             if len(copied) == 1:  # between the copies of the database and of its log
                 writer.execute("pragma wal_checkpoint(restart)")
                 writer.execute("insert into metrics values ('grad_norm', 1.5, 2000, 'a', 2000, 0)")
 
-        monkeypatch.setattr(sqlite.shutil, "copyfile", busy)
+        monkeypatch.setattr(sqlite, "copy_regular", busy)
         (reading,) = mlflow.read(path, ReadOptions(run))
     assert long_table(reading).height == 2001
     assert reading.skipped == ()

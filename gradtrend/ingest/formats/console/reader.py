@@ -10,7 +10,7 @@ from typing import BinaryIO
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name
 from gradtrend.ingest.formats.console.ending import ending
 from gradtrend.ingest.formats.console.found import what_was_found
-from gradtrend.ingest.formats.console.lines.line import LineReader, has_decimal_commas
+from gradtrend.ingest.formats.console.lines.line import LineReader, middle_left_out
 from gradtrend.ingest.formats.console.lines.plan import says
 from gradtrend.ingest.formats.console.megatron import MegatronLosses
 from gradtrend.ingest.formats.console.pieces import Pieces
@@ -23,6 +23,7 @@ from gradtrend.ingest.formats.console.steps.epochs import EpochHeads
 from gradtrend.ingest.formats.console.steps.gaps import missing_steps
 from gradtrend.ingest.formats.console.tables import TableReader
 from gradtrend.ingest.formats.console.warnings import Warnings
+from gradtrend.ingest.limits import LONGEST_PARSED
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.counters import UNKNOWN
 from gradtrend.model.runlog import Skipped
@@ -98,13 +99,17 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
     bars = BarSteps()
     warnings = Warnings()
     pieces = Pieces()
-    for number, raw in scanner:
+    for number, whole in scanner:
+        raw = whole
+        if len(whole) > LONGEST_PARSED:
+            raw = middle_left_out(whole)
+            skipped.append(Skipped(f"the middle of a line of {len(whole):,} bytes", line=number))
         if table.is_open and table.take(number, raw, rows):
             continue
         if bars.waits:
             bars.close(scanner.between()[0])
         if not rows.seen:
-            reader.decimal_comma = has_decimal_commas(scanner.head)
+            reader.look_at(scanner.head)
         logged = reader.read(raw)
         if logged is None:
             if not warnings.take(number, raw, rows):
@@ -127,7 +132,7 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
         scanner.every_line = table.is_open
     bars.fill(rows, scanner)
     megatron.fill(rows)
-    skipped += pieces.cut(rows, reader)
+    skipped += (*pieces.cut(rows, reader, scanner), *rows.left_out())
     series, notes, lost = series_of_rows(rows if rows.seen else held_out)
     skipped += pieces.fragments(lost, reader)
     notes = (*notes, *warnings.notes(series), *(missing_steps(series) if rows.stride == 1 else ()))

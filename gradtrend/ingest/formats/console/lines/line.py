@@ -9,6 +9,7 @@ from gradtrend.ingest.formats.console.lines.grammar import value_of
 from gradtrend.ingest.formats.console.lines.places import Span
 from gradtrend.ingest.formats.console.lines.plan import Plan, plan_line
 from gradtrend.ingest.formats.console.lines.programs import program_line
+from gradtrend.ingest.limits import LONGEST_PARSED
 from gradtrend.ingest.reading.counters import UNKNOWN
 
 _ANSI = re.compile(
@@ -60,6 +61,13 @@ class LineReader:
         self.decimal_comma = False
         self._wanted = wanted
         self._plans: dict[str, Plan | None] = {}
+        self._looked_at = -1
+
+    def look_at(self, head: bytes) -> None:
+        """Tell from the first bytes of a log how it writes its numbers; the same bytes are looked through once."""
+        if len(head) != self._looked_at:
+            self._looked_at = len(head)
+            self.decimal_comma = has_decimal_commas(head)
 
     def is_fragment(self, text: str) -> bool:
         """Whether a line is the end of what other lines, which have a step, look like: its head is lost."""
@@ -139,6 +147,14 @@ def _last_decimals(text: str) -> int:
     """How many decimals the number has that ends the line."""
     match = _LAST_DECIMALS.search(text)
     return len(match[1]) if match is not None else 0
+
+
+def middle_left_out(raw: bytes) -> bytes:
+    """The head and the tail of a line of more than `LONGEST_PARSED` bytes, none of their words and numbers cut."""
+    half = LONGEST_PARSED // 2
+    head, tail = raw[:half], raw[-half:]
+    head = head[: head.rfind(b" ") + 1] or head + b"_ "  # what ends in _ is no number
+    return head + (tail[tail.find(b" ") :] if b" " in tail else b" _" + tail)
 
 
 def has_decimal_commas(head: bytes) -> bool:

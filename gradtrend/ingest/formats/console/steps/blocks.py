@@ -17,7 +17,7 @@ _HEAD = re.compile(
 # Coqui: `--> STEP: 24/377 -- GLOBAL_STEP: 370024`
 _GLOBAL = re.compile(r"\bglobal[_ ]step\W{1,3}(\d[\d,]*)", re.IGNORECASE)
 # OLMo: `... INFO [step=100/1000,epoch=0]`, Composer: `[batch=100/1000]:`
-_TAIL = re.compile(r"\[(?:global_)?(?:step|batch)[=: ]\s*(\d+)(?:/\d+)?(?:,[^\]]*)?\]:?\s*$", re.IGNORECASE)
+_TAIL = re.compile(r"\[(?:global_)?(?:step|batch)[=: ]\s*(\d+)(?:/\d+)?(?:,[^\[\]]*)?\]:?\s*$", re.IGNORECASE)
 _MOST_MISSES = 500  # rows without a head above them, and none with one: the log has no records
 
 
