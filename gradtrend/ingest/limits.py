@@ -40,6 +40,7 @@ LEAST_STEPS = 20_000_000
 STEPS_A_BYTE = 50
 LONGEST_VALUE = 64 << 20  # bytes: SQL in a schema can make a value of a gigabyte from nothing
 SECONDS_FOR_A_WRITER = 2.0  # to finish its transaction
+SECONDS_FOR_A_COPY = 10.0  # of a database that is written to all the time
 
 # Servers.
 SECONDS_SILENT = 15.0  # MLflow's own client waits 120 s, seven times: a mistyped address would cost minutes

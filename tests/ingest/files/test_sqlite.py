@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -181,3 +183,31 @@ def test_a_log_that_is_moved_into_its_database_while_both_are_copied(
     assert long_table(reading).height == 2001
     assert reading.skipped == ()
     assert len(copied) > 2
+
+
+WRITER = """
+import sqlite3, sys
+writer = sqlite3.connect(sys.argv[1], isolation_level=None)
+writer.execute("pragma journal_mode = wal")
+writer.execute("pragma wal_autocheckpoint = 1")
+print(flush=True)
+for step in range(20, 10_000_000):
+    writer.execute(f"insert into metrics values ('grad_norm', 1.5, {step}, 'a', {step}, 0)")
+"""
+
+
+def test_a_store_that_another_process_writes_to_all_the_time_is_not_damaged(tmp_path: Path) -> None:
+    """Its log is begun anew after each row, so that most copies of the two do not fit each other."""
+    index = "create unique index once on metrics (key, timestamp, step)"
+    path = database(tmp_path / "mlflow.db", *MLFLOW, index)
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
+    try:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        for _ in range(30):
+            (reading,) = mlflow.read(path, ReadOptions())
+            assert reading.skipped == ()
+            assert reading.series["grad_norm"]["step"].to_list() == list(range(reading.series["grad_norm"].height))
+    finally:
+        writer.kill()
+        writer.communicate()
