@@ -164,11 +164,26 @@ def _read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
         except OSError as error:
             skipped.append(Skipped(f"metric {metric}: {error.strerror or error}"))
             continue
+        content, cut = without_cut_end(content)
+        if cut:
+            skipped.append(Skipped(f"metric {metric}: truncated", line=content.count(b"\n") + 1))
         plain = plain_points(content)
         series |= points_of(read_lines(metric, content, skipped)) if plain is None else {metric: plain}
     if left_out:
         skipped.append(Skipped(f"metrics beyond the first {MOST_METRICS:,}: {left_out:,}"))
     return series
+
+
+def without_cut_end(content: bytes) -> tuple[bytes, bool]:
+    """The lines of a file without the last where that may be cut, and whether it is: MLflow ends each with a newline.
+    One without is believed where it has as many numbers as the one before it, and a step as long at least.
+    """
+    whole, newline, last = content.rpartition(b"\n")
+    before, numbers = whole.rpartition(b"\n")[2].split(), last.split()
+    if not numbers or not before:
+        return content, False
+    goes_on = len(numbers) == len(before) and len(numbers[-1]) >= len(before[-1])
+    return (content, False) if goes_on else (whole + newline, True)
 
 
 def plain_points(content: bytes) -> pl.DataFrame | None:
