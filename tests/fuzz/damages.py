@@ -118,7 +118,7 @@ def no_ends(data: bytes) -> set[int]:
 
 ENDS: dict[str, Callable[[bytes], set[int]]] = {
     **dict.fromkeys(("jsonl", "csv", "console", "mlruns", "dvclive", "mmengine"), line_ends),
-    **dict.fromkeys(("trainer-state", "mlflow", "trackio"), no_ends),
+    **dict.fromkeys(("trainer-state", "mlflow", "trackio", "captures"), no_ends),
     "tensorboard": event_ends,
     "wandb": chunk_ends,
 }

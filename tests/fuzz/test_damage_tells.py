@@ -17,7 +17,7 @@ import pytest
 import gradtrend
 from gradtrend import RunReport
 from tests.fuzz.damages import CASES, ENDS, damaged, files_of
-from tests.places import RUNS
+from tests.places import CAPTURES, RUNS
 
 DAMAGES = int(os.environ.get("GRADTREND_DAMAGES", "40"))
 WELL = {"stable", "warmup-spike"}
@@ -65,3 +65,18 @@ def test_no_damage_makes_a_sick_run_well_without_a_word(tmp_path: Path, form: st
             if (len(after) < len(before) or (sick & well)) and now[0] <= skipped and now[1] <= findings:
                 silent.append(f"{case.path} {file.name}: {what}")
     assert not silent, "\n".join(silent)
+
+
+def test_no_damage_makes_a_bad_capture_good(tmp_path: Path) -> None:
+    chance = random.Random("damage of captures")
+    capture = tmp_path / "nan_capture.pt"
+    shutil.copyfile(next(CAPTURES.rglob("nan_capture.pt")), capture)
+    whole = capture.read_bytes()
+    (before,) = gradtrend.replay(str(capture))
+    bad = {finding.rule for finding in before.findings}
+    assert bad == {"GT612"}
+    for _ in range(DAMAGES):
+        piece, what = damaged(whole, chance, ENDS["captures"])
+        capture.write_bytes(piece)
+        (after,) = gradtrend.replay(str(capture))
+        assert {finding.rule for finding in after.findings} & {*bad, "GT611"}, what
