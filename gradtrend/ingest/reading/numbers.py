@@ -54,15 +54,15 @@ def could_be_cut(cell: str, others: Iterable[str]) -> bool:
     """Whether the last number of a log without a newline at its end may be the beginning of a longer one; `others` are
     the numbers before it.
 
-    It is one when it is written unlike them all: as no number (1.5e-), with fewer decimals (12 of 123474.7) or, of
-    numbers without any, fewer digits, with a shorter exponent (1e-0 of 1e-05), or without the exponent that others have
-    and far above them (3.5 of 3.5e-05). What is cut later on is wrong by less than its last digit.
+    It is one when it is written unlike them all: as no number (1.5e-, or nothing), with fewer decimals (12 of 123474.7)
+    or, of numbers without any, fewer digits, with a shorter exponent (1e-0 of 1e-05), or without the exponent that
+    others have and far above them (3.5 of 3.5e-05). What is cut later on is wrong by less than its last digit.
     """
     others = list(others)
     own = _WRITTEN.fullmatch(cell)
     written = [match for other in others if (match := _WRITTEN.fullmatch(other)) is not None]
     if own is None or not written:  # `1.5e-`, `na`: no number that could be believed
-        return cell != "" and len(written) == len(others) > 0 and parse_number(cell) is None
+        return len(written) == len(others) > 0 and parse_number(cell) is None
     exponents = [len(match["exponent"]) for match in written if match["exponent"]]
     if exponents and own["exponent"]:
         return len(own["exponent"]) < min(exponents)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradtrend.ingest.formats.console.lines.line import ConsoleLine, LineReader, clean
+from gradtrend.ingest.formats.console.lines.line import ConsoleLine, LineReader, clean, is_fragment
 from gradtrend.ingest.formats.console.rows import ConsoleRows
 from gradtrend.ingest.formats.console.scan import LineScanner
 from gradtrend.ingest.reading.counters import UNKNOWN
@@ -17,6 +17,7 @@ from gradtrend.ingest.reading.numbers import could_be_cut
 from gradtrend.model.runlog import Skipped
 
 _NUMBERS, _SPACES = re.compile(r"\d+"), re.compile(r"[\s█▉▊▋▌▍▎▏#]+")  # what differs between lines of a kind
+_BEGUN = re.compile(rb"\x1b[][0-9;?]{0,40}$")  # the first bytes of a colour
 _LAST_NUMBER = re.compile(r"(?<![-+\d.eE])[-+\d.eE]{1,40}$")
 _MOST = 1000  # lines without a step that are remembered; the report lists the first hundred
 
@@ -59,13 +60,15 @@ class Pieces:
 
     def fragments(self, lost: Iterable[int], reader: LineReader) -> Iterator[Skipped]:
         """Those of the lines without a step that have lost it with their head."""
-        for number in lost:
-            if number in self.stepless and reader.is_fragment(self.stepless[number]):
+        pieces = [number for number in lost if number in self.stepless]
+        whole = reader.placed() if pieces else ()
+        for number in pieces:
+            if is_fragment(self.stepless[number], whole):
                 yield Skipped("the head of this line, with its step, is missing", line=number)
 
 
 def _shown(line: bytes) -> str:
-    return clean(line).rstrip("\ufffd")  # the first bytes of a letter
+    return clean(_BEGUN.sub(b"", line)).rstrip("\ufffd")  # the first bytes of a letter
 
 
 def _form(text: str) -> str:
