@@ -15,11 +15,11 @@ import pytest
 
 import gradtrend
 from gradtrend.errors import InputError
+from gradtrend.ingest import limits
 from gradtrend.ingest.files import json_document
 from gradtrend.ingest.formats import ADAPTERS
 from gradtrend.ingest.formats.console import reader as console
 from gradtrend.ingest.formats.console import rows as console_rows
-from gradtrend.ingest.formats.console.lines import line as console_line
 from gradtrend.ingest.formats.csv import reader as csv
 from gradtrend.ingest.formats.dvclive import reader as dvclive
 from gradtrend.ingest.formats.json import reader as document
@@ -32,6 +32,7 @@ from gradtrend.ingest.formats.trackio import reader as trackio
 from gradtrend.ingest.reading import Adapter, ReadOptions, columns
 from tests.ingest.formats.tensorboard.event_files import scalar_events, write_events
 from tests.ingest.readings import Read, read_one
+from tests.places import ROOT
 
 MANY, MOST = 40, 10
 
@@ -157,8 +158,7 @@ def test_a_name_longer_than_any_is_no_metric_of_a_role(tmp_path: Path) -> None:
 
 
 def test_of_a_line_too_long_head_and_tail_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (console, console_line):
-        monkeypatch.setattr(module, "LONGEST_PARSED", 400)
+    monkeypatch.setattr(console, "LONGEST_PARSED", 400)
     path = tmp_path / "train.log"
     middle = " ".join(f"m{i}: 1{i}" for i in range(1000))
     path.write_text(f"step: 1 loss: 1.5 {middle} grad_norm: 2.5\nstep: 2 loss: 1.25 grad_norm: 2.5\n")
@@ -169,6 +169,19 @@ def test_of_a_line_too_long_head_and_tail_are_read(tmp_path: Path, monkeypatch: 
     shown = {f"m{i}": 10 ** len(str(i)) + i for i in range(1000)}
     others = {name: points["value"].to_list() for name, points in reading.series.items() if name in shown}
     assert others == {name: [shown[name]] for name in others}  # no number is cut
+
+
+@pytest.mark.parametrize(("name", "row"), [("a.data", '{{"step": {0}, "loss": 1.5{1}}}'), ("a.csv", ""), ("a.txt", "")])
+def test_a_log_is_known_by_rows_longer_than_its_head(tmp_path: Path, name: str, row: str) -> None:
+    names = [f"metric_number_{i}" for i in range(8000)]
+    text = "".join(row.format(step, "".join(f', "{one}": 2.5' for one in names)) + "\n" for step in range(12))
+    if name == "a.csv":
+        text = f"step,loss,{','.join(names)}\n" + "".join(f"{i},1.5{',2.5' * len(names)}\n" for i in range(12))
+    elif name == "a.txt":
+        text = "".join(f"step {i} loss: 1.5 {' '.join(f'{one}: 2.5' for one in names)}\n" for i in range(12))
+    (tmp_path / name).write_text(text)
+    report = gradtrend.analyze(str(tmp_path / name))
+    assert [(one.metric, one.points) for one in report.series if one.role == "loss"] == [("loss", 12)]
 
 
 def test_a_document_of_too_many_values_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,3 +232,26 @@ def test_a_file_that_has_become_a_pipe_is_not_waited_for(tmp_path: Path, adapter
     reader.start()
     reader.join(20)
     assert len(ended) == 1
+
+
+def test_readme_says_what_the_budgets_are() -> None:
+    table = (ROOT / "README.md").read_text(encoding="utf-8").split("## What reading may cost")[1].split("\n## ")[0]
+    mib = [limits.LONGEST_LINE, limits.ALWAYS_EXPANDED, limits.LARGEST_JSON, limits.LARGEST_RECORD]
+    mib += [limits.BYTES_AN_ANSWER, limits.LARGEST_SETTINGS]
+    said = [f"{size >> 20} MiB" for size in mib]
+    said += [f"tail of {limits.LONGEST_PARSED >> 11} KiB each", f"{limits.LARGEST_WANDB >> 30} GiB"]
+    counts = [limits.MOST_CONSOLE_LINES, limits.MOST_METRICS, limits.MOST_JSON_VALUES, limits.MOST_RUNS]
+    said += [f"{count:,}" for count in counts]
+    said += [
+        f"{limits.LONGEST_NAME}",
+        f"{limits.MOST_GROWTH} times",
+        f"{limits.LEAST_STEPS // 1_000_000} million steps",
+    ]
+    said += [
+        f"or {limits.STEPS_A_BYTE} a byte",
+        f"{limits.SECONDS_FOR_A_COPY:.0f} s to copy",
+        f"{limits.MOST_PAGES} pages",
+    ]
+    said += [f"{limits.SECONDS_AN_ANSWER:.0f} s and", f"{limits.SECONDS_IN_ALL:.0f} s and"]
+    said += [f"{limits.DEEPEST_FOLDER}; {limits.SECONDS_FOR_A_PIPE:.0f} s"]
+    assert not [words for words in said if words not in table]

@@ -37,6 +37,7 @@ _LOG_NAME = re.compile(
 # Files beside a run's logs that may well name a loss: settings, tables and documents are not console text.
 _OTHER_KINDS = re.compile(r"\.(?:jsonl?|ndjson|ya?ml|csv|tsv|toml|xml|html|md|rst|py|ipynb|cfg|ini|sh|tex|diff|patch)$")
 _OF_TABLES = (b"loss", b"norm", b"grad")  # one of them stands in the header of every table
+_LONGEST_LOOKED_AT = 20_000  # bytes of a line
 _ENOUGH = 2  # lines of a file with any other name that must look like logged ones
 
 
@@ -52,7 +53,7 @@ def claims(path: Path, head: bytes) -> bool:
         return True
     pieces = re.split(rb"[\r\n]+", text)
     reader = LineReader()
-    looked_at = [piece for piece in pieces[:2000] if len(piece) < 20_000]
+    looked_at = [middle_left_out(piece, _LONGEST_LOOKED_AT) for piece in pieces[:2000]]
     read = (reader.read(piece) for piece in looked_at)
     if sum(logged is not None and not logged.plan.held_out for logged in read) >= _ENOUGH:
         return True
@@ -100,9 +101,8 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
     warnings = Warnings()
     pieces = Pieces()
     for number, whole in scanner:
-        raw = whole
-        if len(whole) > LONGEST_PARSED:
-            raw = middle_left_out(whole)
+        raw = middle_left_out(whole, LONGEST_PARSED)
+        if raw is not whole:
             skipped.append(Skipped(f"the middle of a line of {len(whole):,} bytes", line=number))
         if table.is_open and table.take(number, raw, rows):
             continue

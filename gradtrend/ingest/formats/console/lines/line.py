@@ -10,7 +10,6 @@ from gradtrend.ingest.formats.console.lines.grammar import value_of
 from gradtrend.ingest.formats.console.lines.places import Span
 from gradtrend.ingest.formats.console.lines.plan import Plan, plan_line
 from gradtrend.ingest.formats.console.lines.programs import program_line
-from gradtrend.ingest.limits import LONGEST_PARSED
 from gradtrend.ingest.reading.counters import UNKNOWN
 
 _ANSI = re.compile(
@@ -157,9 +156,11 @@ def _last_decimals(text: str) -> int:
     return len(match[1]) if match is not None else 0
 
 
-def middle_left_out(raw: bytes) -> bytes:
-    """The head and the tail of a line of more than `LONGEST_PARSED` bytes, none of their words and numbers cut."""
-    half = LONGEST_PARSED // 2
+def middle_left_out(raw: bytes, most: int) -> bytes:
+    """Of a line of more than so many bytes the head and the tail, none of their words and numbers cut."""
+    if len(raw) <= most:
+        return raw
+    half = most // 2
     head, tail = raw[:half], raw[-half:]
     head = head[: head.rfind(b" ") + 1] or head + b"_ "  # what ends in _ is no number
     return head + (tail[tail.find(b" ") :] if b" " in tail else b" _" + tail)
