@@ -184,6 +184,20 @@ def test_a_log_is_known_by_rows_longer_than_its_head(tmp_path: Path, name: str, 
     assert [(one.metric, one.points) for one in report.series if one.role == "loss"] == [("loss", 12)]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("trainer_state.json", '{"log_history": [{"step": 1, "loss": 1.5}, ' + "[" * 3000 + '"' + '\\"' * 200_000),
+        ("a.csv", "step,loss,a" + " " * 200_000 + "b\n" + "1,1.5,2\n" * 20),
+    ],
+)
+def test_no_text_costs_time_by_its_square(tmp_path: Path, name: str, text: str) -> None:
+    """Each took minutes."""
+    (tmp_path / name).write_text(text)
+    report = gradtrend.analyze(str(tmp_path / name))
+    assert "loss" in {one.metric for one in report.series}
+
+
 def test_a_document_of_too_many_values_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_document, "MOST_JSON_VALUES", 10_000)
     path = tmp_path / "trainer_state.json.gz"

@@ -15,7 +15,8 @@ from gradtrend.model.runlog import Skipped
 
 _DECODER = json.JSONDecoder()
 _BEGIN_VALUES = (b",", b"[", b"{")  # ahead of every value but the first
-_NESTS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')  # brackets, and the texts in which they are none
+# Brackets, and the texts in which they are none; one that nothing ends goes on to the end of all.
+_NESTS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _MOST_DIGITS = 4000  # Python refuses integers of more than 4,300 digits
 
 
