@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any
 
 from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.problems import problems_among, problems_of
+from gradtrend.detect.rules.toml import parsed, text_of
 from gradtrend.errors import ConfigError
 from gradtrend.model.rule import (
     REPLAY_NOTE,
@@ -84,8 +84,8 @@ def rule_text(rule_id: str, extra: Path | None = None) -> str:
     """The file that defines a rule, as it stands. Raises ConfigError where none does."""
     for folder in (extra, builtin_folder()):
         for file in _files(folder) if folder is not None else ():
-            text = file.read_text(encoding="utf-8")
-            if tomllib.loads(text).get("id") == rule_id:
+            text = text_of(file)
+            if parsed(text).get("id") == rule_id:
                 return text
     raise ConfigError(f"no file defines the rule {rule_id}")
 
@@ -105,7 +105,7 @@ def _read_folder(folder: Path, checked: bool = False) -> _Folder:
             problems.append(f"{file.name}: not a file")
             continue
         try:
-            data = tomllib.loads(file.read_text(encoding="utf-8"))
+            data = parsed(text_of(file))
         except (OSError, ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
             problems.append(f"{file.name}: {error}")
             continue

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.files.regular import buffered, without_waiting
 from gradtrend.model.contents import StorageSpan
 
 # The pickle holds names and shapes, no tensor data: 60 KiB for a network of 340 tensors.
@@ -85,7 +86,7 @@ def open_archive(path: Path) -> TorchArchive:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             raise InputError(f"{path} is not a regular file", "Give the capture file itself.")
-        with _ShortReads(path) as file:
+        with _ShortReads(path, opener=without_waiting) as file:
             _check_head(path, file.read(64))
             with zipfile.ZipFile(cast(IO[bytes], file)) as archive:
                 return _read_archive(path, archive)
@@ -149,7 +150,7 @@ def locate_storages(archive: TorchArchive, keys: Iterable[str]) -> dict[str, Sto
     """Where the bytes of these storages lie; each one's checksum is compared. Raises `InputError` for damage."""
     spans: dict[str, StorageSpan] = {}
     try:
-        with archive.path.open("rb") as file, zipfile.ZipFile(file) as opened:
+        with buffered(archive.path) as file, zipfile.ZipFile(file) as opened:
             for key in keys:
                 member = archive.storages[key]
                 with opened.open(member) as data:  # zipfile compares the CRC at the end of the data

@@ -10,22 +10,24 @@ from typing import Any
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import open_log, read_whole
+from gradtrend.ingest.limits import LARGEST_JSON, MOST_JSON_VALUES
 from gradtrend.model.runlog import Skipped
 
-# Bytes: a JSON document must be parsed as a whole, which may take twenty times as much memory. A million rows are
-# 200 MB.
-_LARGEST = 1 << 28
 _DECODER = json.JSONDecoder()
-_NESTS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')  # brackets, and the texts in which they are none
+_BEGIN_VALUES = (b",", b"[", b"{")  # ahead of every value but the first
+# Brackets, and the texts in which they are none; one that nothing ends goes on to the end of all.
+_NESTS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _MOST_DIGITS = 4000  # Python refuses integers of more than 4,300 digits
 
 
 def read_text(path: Path) -> str:
     """The whole text of a JSON file. Raises InputError where it is too large to be a log."""
     with open_log(path) as stream:
-        data = read_whole(stream, _LARGEST)
-    if len(data) > _LARGEST:
-        raise InputError(f"{path}: larger than {_LARGEST >> 20} MiB, too large for one JSON document")
+        data = read_whole(stream, LARGEST_JSON)
+    if len(data) > LARGEST_JSON:
+        raise InputError(f"{path}: larger than {LARGEST_JSON >> 20} MiB, too large for one JSON document")
+    if sum(map(data.count, _BEGIN_VALUES)) > MOST_JSON_VALUES:
+        raise InputError(f"{path}: more than {MOST_JSON_VALUES:,} values, too many for one JSON document")
     return data.decode("utf-8", errors="replace")
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.files.regular import buffered, copy_regular
+from gradtrend.ingest.limits import LEAST_STEPS, LONGEST_VALUE, SECONDS_FOR_A_COPY, SECONDS_FOR_A_WRITER, STEPS_A_BYTE
 
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # sqlite3 decodes names and messages of a damaged file without care
 _WAL_VERSION = 2  # the file format's "read version" at byte 19 in write-ahead-log mode
 _LOG_HEADER = 32  # bytes of a write-ahead log, with the salt that every restart of it changes
-_MOST_COPIES = 5
-_WAIT_SECONDS = 2.0  # for a writer to finish its transaction
-_LONGEST_VALUE = 64 * 1024 * 1024  # bytes: SQL in a schema can make a value of a gigabyte from nothing
-# A row takes sqlite some 30 steps and the file 30 bytes or more, and a table may be searched for each of many runs. A
-# view that counts, or pages that name one another, take steps without end.
-LEAST_STEPS = 20_000_000
 _LONGEST_REASON = 200  # characters
-_STEPS_A_BYTE = 50
 _STEPS_A_CALL = 100_000
 
 
@@ -36,12 +31,12 @@ def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         companions = [path.with_name(path.name + ending) for ending in ("-wal", "-journal")]
         live = [companion for companion in companions if companion.is_file() and companion.stat().st_size]
-        steps = max(LEAST_STEPS, _STEPS_A_BYTE * sum(file.stat().st_size for file in (path, *live)))
+        steps = max(LEAST_STEPS, STEPS_A_BYTE * sum(file.stat().st_size for file in (path, *live)))
         with tempfile.TemporaryDirectory(prefix="gradtrend-") as folder:
             uri = _copied((path, *live), Path(folder)) if live else _in_place(path, companions)
-            with closing(sqlite3.connect(uri, uri=True, timeout=_WAIT_SECONDS)) as connection:
+            with closing(sqlite3.connect(uri, uri=True, timeout=SECONDS_FOR_A_WRITER)) as connection:
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
                 connection.set_progress_handler(_stops_after(steps // _STEPS_A_CALL), _STEPS_A_CALL)
                 yield connection
     except OSError as error:
@@ -57,33 +52,40 @@ def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
 def _copied(files: Sequence[Path], folder: Path) -> str:
     """The address of a copy of the first file, the others beside it.
 
-    Where a writer has moved its log into the database meanwhile, the two copies do not fit each other, and would be
-    read as damaged: they are made again.
+    Where a writer has begun its log anew meanwhile, what stood in it is in the database by now and may be missing in
+    the copies, which are made again. Raises InputError where that goes on: the copies would be read as damaged.
     """
-    for _ in range(_MOST_COPIES):
+    until = time.monotonic() + SECONDS_FOR_A_COPY
+    while True:
         before = _state(files)
         for file in files:
-            shutil.copyfile(file, folder / file.name)
+            copy_regular(file, folder / file.name)
         if _state(files) == before:
-            break
-    return f"{(folder / files[0].name).as_uri()}?mode=rw"
+            return f"{(folder / files[0].name).as_uri()}?mode=rw"
+        if time.monotonic() > until:
+            raise InputError(
+                f"{files[0]} is written to faster than it can be copied",
+                "Wait until the writer is done, or read a copy.",
+            )
 
 
 def _state(files: Sequence[Path]) -> tuple[object, ...]:
-    """What changes when a log is moved into its database: its last change, and the head of the log. Rows that are only
-    added to the log change neither.
+    """What changes when a log is begun anew. Rows that are only added to it do not, and what is moved into the database
+    still stands in the log, which is copied last; a journal has what stood in the database before its last change.
     """
-    status = files[0].stat()
-    heads = []
+    heads: list[object] = []
     for log in files[1:]:
-        with log.open("rb") as file:
+        with buffered(log) as file:
             heads.append(file.read(_LOG_HEADER))
-    return (status.st_mtime_ns, status.st_size, *heads)
+        if log.name.endswith("-journal"):
+            status = files[0].stat()
+            heads += (status.st_mtime_ns, status.st_size)
+    return tuple(heads)
 
 
 def _in_place(path: Path, companions: Sequence[Path]) -> str:
     """The address at which sqlite opens a database without creating a log and an index, or waiting at a pipe."""
-    with path.open("rb") as file:
+    with buffered(path) as file:
         head = file.read(20)
     touches = head[19:20] == bytes([_WAL_VERSION]) or any(companion.exists() for companion in companions)
     return f"{path.as_uri()}?mode=ro{'&immutable=1' if touches else ''}"

@@ -13,18 +13,14 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.files.regular import buffered
+from gradtrend.ingest.limits import ALWAYS_EXPANDED, LONGEST_HEAD, LONGEST_LINE, MOST_GROWTH
 from gradtrend.model.runlog import Skipped
 
 CHUNK_BYTES = 4 * 1024 * 1024  # large enough that the work a chunk costs in Python does not show
-LONGEST_LINE = 16 * 1024 * 1024  # a logged line is a few kB; longer ones are dumps that need not fit in memory
-_LONGEST_HEAD = 4 * 1024 * 1024  # a row of 100,000 metrics
 _LINES_TOLD_BY = 2  # a header and a row
 _UTF8_BOM = codecs.BOM_UTF8
 _CUT = "the compressed file ends early or is damaged"
-# Bytes, read in some ten seconds; beyond them, a file that has grown more than so many times is no log. Logs shrink to
-# a tenth or a thirtieth, to a four-hundredth where a line is repeated for hours.
-_ALWAYS_EXPANDED = 2 << 30
-_MOST_GROWTH = 500
 
 
 class _Decoded(io.RawIOBase):
@@ -88,8 +84,8 @@ class _Decompressed(io.RawIOBase):
         piece = self._decompressor.read1(len(buffer))
         buffer[: len(piece)] = piece
         self._given += len(piece)
-        if self._given > _ALWAYS_EXPANDED and self._given > _MOST_GROWTH * self._counted.count:
-            raise EOFError(f"it holds more than {_MOST_GROWTH} times its size")
+        if self._given > ALWAYS_EXPANDED and self._given > MOST_GROWTH * self._counted.count:
+            raise EOFError(f"it holds more than {MOST_GROWTH} times its size")
         return len(piece)
 
     def close(self) -> None:
@@ -161,7 +157,7 @@ def open_stream(source: BinaryIO) -> BinaryIO:
 def open_log(path: Path) -> BinaryIO:
     """The log at a path as UTF-8 bytes. Raises InputError where it cannot be read."""
     try:
-        return open_stream(path.open("rb"))
+        return open_stream(buffered(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except InputError as error:
@@ -170,11 +166,11 @@ def open_log(path: Path) -> BinaryIO:
 
 def head_of(source: BinaryIO, size: int) -> bytes:
     """The first `size` bytes of a log, by which its format is told; of a text whose first two lines are longer, as much
-    as these have, and at most `_LONGEST_HEAD` bytes.
+    as these have, and at most `LONGEST_HEAD` bytes.
     """
     head = source.read(size)
     while (
-        size <= len(head) < _LONGEST_HEAD
+        size <= len(head) < LONGEST_HEAD
         and head.count(b"\n", 0, len(head) - 1) < _LINES_TOLD_BY
         and b"\0" not in head[:size]
         and not is_compressed(head)

@@ -13,9 +13,8 @@ from typing import Any
 import yaml
 
 from gradtrend.ingest.files.regular import read_regular
+from gradtrend.ingest.limits import LARGEST_SETTINGS, MOST_SETTINGS
 
-_MAX_BYTES = 1 << 20
-_MAX_NODES = 100_000  # with every alias written out; a run's settings are a few hundred
 _MAX_NUMBER = 400  # characters: YAML has numbers to the base 60, whose digits cost time by the square
 # What the parser raises for a file that is no YAML, or has values that are none: a date in month 13, a float of 1e999.
 _DAMAGE = (OSError, yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError)
@@ -50,10 +49,10 @@ def read_yaml_list(path: Path) -> list[str]:
 
 def _content(path: Path) -> Any:
     try:
-        loader = _AnyTagLoader(read_regular(path, _MAX_BYTES))
+        loader = _AnyTagLoader(read_regular(path, LARGEST_SETTINGS))
         try:
             node = loader.get_single_node()
-            return None if node is None or _size(node, {}) > _MAX_NODES else loader.construct_document(node)
+            return None if node is None or _size(node, {}) > MOST_SETTINGS else loader.construct_document(node)
         finally:
             loader.dispose()
     except _DAMAGE:
@@ -64,9 +63,9 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
     """The number of nodes with every alias written out; infinitely many, so to speak, where a node holds itself."""
     if isinstance(node, yaml.ScalarNode):
         number = node.tag.endswith((":int", ":float"))
-        return _MAX_NODES + 1 if number and len(node.value) > _MAX_NUMBER else 1
+        return MOST_SETTINGS + 1 if number and len(node.value) > _MAX_NUMBER else 1
     if id(node) not in known:
-        known[id(node)] = _MAX_NODES + 1  # until it is known: met again below itself, it is endless
+        known[id(node)] = MOST_SETTINGS + 1  # until it is known: met again below itself, it is endless
         parts = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value
-        known[id(node)] = min(_MAX_NODES + 1, 1 + sum(_size(part, known) for part in parts))
+        known[id(node)] = min(MOST_SETTINGS + 1, 1 + sum(_size(part, known) for part in parts))
     return known[id(node)]

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from gradtrend.ingest.limits import MOST_METRICS
 from gradtrend.ingest.reading.names import normalise
 from gradtrend.ingest.reading.numbers import whole
 from gradtrend.ingest.reading.patterns import HELD_OUT
+from gradtrend.model.runlog import Skipped
 
 
 @dataclass(slots=True)
@@ -29,6 +31,36 @@ class Column:
         self.values.append(value)
         self.times.append(time)
         self.lines.append(line)
+
+
+class Columns(dict[str, Column]):
+    """The columns of one log by the names of their metrics. Of names beyond `MOST_METRICS` nothing is kept: a log may
+    have another name on every row.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left_out = 0
+
+    def of(self, name: str) -> Column:
+        """The column of a metric, to add a point to."""
+        column = self.get(name)
+        if column is None:
+            column = Column()
+            if len(self) < MOST_METRICS:
+                self[name] = column
+            else:
+                self._left_out += 1
+        return column
+
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What was left out."""
+        return names_left_out(self._left_out)
+
+
+def names_left_out(values: int) -> tuple[Skipped, ...]:
+    """The note for so many values of metrics beyond `MOST_METRICS`."""
+    return (Skipped(f"values of metrics beyond the first {MOST_METRICS:,}: {values:,}"),) if values else ()
 
 
 def series_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:

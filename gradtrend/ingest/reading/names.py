@@ -11,6 +11,7 @@ import string
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gradtrend.ingest.limits import LONGEST_NAME
 from gradtrend.ingest.reading import patterns
 from gradtrend.model.words import Role
 
@@ -67,6 +68,8 @@ def _quantity(text: str) -> str:
 @lru_cache(maxsize=4096)  # the runs of a folder log the same names
 def name_metric(name: str) -> Naming:
     """What one metric name says on its own. `assign_roles` settles what needs the other names."""
+    if len(name) > LONGEST_NAME:
+        return Naming(Role.OTHER, None, f"of more than {LONGEST_NAME} characters", name)
     text = normalise(name)
     quantity = _quantity(text)
     if name == SKIPPED_NORM:
@@ -80,6 +83,8 @@ def name_metric(name: str) -> Naming:
 
 def is_held_out_loss(name: str) -> bool:
     """Whether a name is that of a loss on data that is not trained on."""
+    if len(name) > LONGEST_NAME:
+        return False
     text = normalise(name)
     held_out = patterns.HELD_OUT.search(text) is not None
     return held_out and patterns.LOSS.search(text) is not None and patterns.LOSS_NOT.search(text) is None

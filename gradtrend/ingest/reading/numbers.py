@@ -16,6 +16,7 @@ _NONFINITE_WORDS = {
     "infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf,
 }  # fmt: skip
 _FAR_ABOVE = 10  # a number that lost its exponent is at least a thousand times too large: e-05 is rarely e-02
+_ENOUGH_TO_COMPARE = 3  # whole numbers: a counter that goes down has fewer digits at some point
 _WRITTEN = re.compile(r"[+-]?\d+(?P<decimals>[.,]\d*)?(?P<exponent>[eE][+-]?\d+)?")
 
 
@@ -53,20 +54,24 @@ def could_be_cut(cell: str, others: Iterable[str]) -> bool:
     """Whether the last number of a log without a newline at its end may be the beginning of a longer one; `others` are
     the numbers before it.
 
-    It is one when it is written unlike them all: with fewer decimals (12 of 123474.7), with a shorter exponent (1e-0 of
-    1e-05), or without the exponent that others have and far above them (3.5 of 3.5e-05). What is cut later on is wrong
-    by less than its last digit.
+    It is one when it is written unlike them all: as no number (1.5e-, or nothing), with fewer decimals (12 of 123474.7)
+    or, of numbers without any, fewer digits, with a shorter exponent (1e-0 of 1e-05), or without the exponent that
+    others have and far above them (3.5 of 3.5e-05). What is cut later on is wrong by less than its last digit.
     """
+    others = list(others)
     own = _WRITTEN.fullmatch(cell)
     written = [match for other in others if (match := _WRITTEN.fullmatch(other)) is not None]
     if own is None or not written:  # `1.5e-`, `na`: no number that could be believed
-        return False
+        return len(written) == len(others) > 0 and parse_number(cell) is None
     exponents = [len(match["exponent"]) for match in written if match["exponent"]]
     if exponents and own["exponent"]:
         return len(own["exponent"]) < min(exponents)
     if exponents and _size(own) > _FAR_ABOVE * max(map(_size, written)):
         return True
-    return len(own["decimals"] or "") < min(len(match["decimals"] or "") for match in written)
+    decimals, fewest = len(own["decimals"] or ""), min(len(match["decimals"] or "") for match in written)
+    if decimals == fewest == 0 and len(written) >= _ENOUGH_TO_COMPARE:
+        return len(own[0]) < min(len(match[0]) for match in written)
+    return decimals < fewest
 
 
 def _size(written: re.Match[str]) -> float:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradtrend.ingest.reading.columns import Column
+from gradtrend.ingest.reading.columns import Columns
 from gradtrend.ingest.reading.names import normalise
 from gradtrend.ingest.reading.numbers import number, whole
 from gradtrend.ingest.reading.patterns import HELD_OUT, HELD_OUT_WORDS
@@ -161,7 +161,7 @@ def _part_of(row: Mapping[str, Any]) -> str | None:
     return next((part for part in parts if part is not None), None)
 
 
-def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None, line: int | None) -> None:
+def add_row(columns: Columns, row: Mapping[str, Any], step: int | None, line: int | None) -> None:
     """Add one row's metrics to the columns."""
     row = _widened(row)
     time = time_of(row)
@@ -173,7 +173,4 @@ def add_row(columns: dict[str, Column], row: Mapping[str, Any], step: int | None
         if value is None and leaf is not None:
             continue
         metric = name if part is None or name == "epoch" else named_by_part(name, part)
-        column = columns.get(metric)
-        if column is None:
-            column = columns[metric] = Column()
-        column.add(step, value, time, line)
+        columns.of(metric).add(step, value, time, line)

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradtrend.ingest.files.regular import read_regular
+from gradtrend.ingest.files.regular import buffered, read_regular
+from gradtrend.ingest.limits import LARGEST_SETTINGS
 from gradtrend.ingest.settings.names import merge_settings, settings_from
 from gradtrend.model.runlog import Settings
 
@@ -22,7 +23,6 @@ _HYDRA = ".hydra"  # the folder of the config of a run, and of what was said on 
 _CONFIG, _OVERRIDES = "config.yaml", "overrides.yaml"
 _RAY_TUNE = "params.json"  # is beside these logs, if it is Ray Tune's
 _TRIAL_LOGS = ("result.json", "progress.csv")
-_MOST_JSON = 1 << 20  # bytes
 _MAX_FOLDERS = 100  # loggers nest their folders a few levels; a data set beside them must not be walked
 _MAX_DEPTH = 3
 PART_BYTES = 16 * 1024 * 1024  # a run prints its arguments when it starts; a resumed one appends them to the log
@@ -70,7 +70,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _read_json(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(read_regular(path, _MOST_JSON))
+        content = json.loads(read_regular(path, LARGEST_SETTINGS))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, Mapping) else {}
@@ -103,7 +103,7 @@ def _head_and_end(path: Path) -> str:
     try:
         if not path.is_file():
             return ""
-        with path.open("rb") as file:
+        with buffered(path) as file:
             data = file.read(PART_BYTES)
             file.seek(max(len(data), path.stat().st_size - PART_BYTES))
             data += file.read(PART_BYTES)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gradtrend.ingest.files.regular import buffered
 from gradtrend.ingest.files.streams import decoded_head, is_compressed
 from gradtrend.ingest.reading import HEAD_BYTES, Reading
 from gradtrend.ingest.reading.last_words import AT_ITS_LIMIT, LEFT_OUT, LOGGED
@@ -53,7 +54,9 @@ _ONLY: Mapping[str, str] = {
     "ctc": r"(?<![a-z])ctc(?![a-z])|attctc|ctcloss|warpctc",
 }
 # Of a log of which no row could be read: that its rows are of NaN.
-_ROWS_OF_NAN = r"(?:loss|cost|ppl|xent|norm|param\|)\w*[\]\s:='\"|]{1,6}-?(?:nan|inf)\b|\|\s+-?nan\s*\||\bnan +nan\b"
+_ROWS_OF_NAN = (
+    r"(?:loss|cost|ppl|xent|norm|param\|)\w{0,60}[\]\s:='\"|]{1,6}-?(?:nan|inf)\b|\|\s{1,60}-?nan\s*\||\bnan +nan\b"
+)
 # `total_loss: 6.65 (inf)`: the value of now, and of the run so far an average that is not finite.
 # (Names are bounded: a line of nothing but letters must not cost time by its square.)
 _AVERAGE = r"(?<![\w/.])([\w/.]{0,60}?loss[\w/.]{0,60})[:=]? +-?\d[\d.e+-]{0,30} +\((?:inf|nan)\)"
@@ -112,7 +115,7 @@ def said_by(path: Path, unread: bool = False) -> Said:
     try:
         if not path.is_file():
             return Said()
-        with path.open("rb") as file:
+        with buffered(path) as file:
             text = file.read(PART_BYTES)
             if is_compressed(text[:8]):
                 return said_in(decoded_head(text), unread, to_end=len(text) < PART_BYTES)

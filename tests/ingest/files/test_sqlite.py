@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -167,17 +169,45 @@ def test_a_log_that_is_moved_into_its_database_while_both_are_copied(
             writer.execute(f"insert into metrics values ('grad_norm', 1.5, {step}, 'a', {step}, 0)")
         (run,) = mlflow.runs(path)
         copied: list[str] = []
-        copyfile = shutil.copyfile
+        copy = sqlite.copy_regular
 
         def busy(source: Path, target: Path) -> None:
-            copyfile(source, target)
+            copy(source, target)
             copied.append(source.name)
             if len(copied) == 1:  # between the copies of the database and of its log
                 writer.execute("pragma wal_checkpoint(restart)")
                 writer.execute("insert into metrics values ('grad_norm', 1.5, 2000, 'a', 2000, 0)")
 
-        monkeypatch.setattr(sqlite.shutil, "copyfile", busy)
+        monkeypatch.setattr(sqlite, "copy_regular", busy)
         (reading,) = mlflow.read(path, ReadOptions(run))
     assert long_table(reading).height == 2001
     assert reading.skipped == ()
     assert len(copied) > 2
+
+
+WRITER = """
+import sqlite3, sys
+writer = sqlite3.connect(sys.argv[1], isolation_level=None)
+writer.execute("pragma journal_mode = wal")
+writer.execute("pragma wal_autocheckpoint = 1")
+print(flush=True)
+for step in range(20, 10_000_000):
+    writer.execute(f"insert into metrics values ('grad_norm', 1.5, {step}, 'a', {step}, 0)")
+"""
+
+
+def test_a_store_that_another_process_writes_to_all_the_time_is_not_damaged(tmp_path: Path) -> None:
+    """Its log is begun anew after each row, so that most copies of the two do not fit each other."""
+    index = "create unique index once on metrics (key, timestamp, step)"
+    path = database(tmp_path / "mlflow.db", *MLFLOW, index)
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
+    try:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        for _ in range(30):
+            (reading,) = mlflow.read(path, ReadOptions())
+            assert reading.skipped == ()
+            assert reading.series["grad_norm"]["step"].to_list() == list(range(reading.series["grad_norm"].height))
+    finally:
+        writer.kill()
+        writer.communicate()

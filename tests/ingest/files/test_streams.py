@@ -130,7 +130,7 @@ def test_standard_input_need_not_be_seekable() -> None:
 def test_a_file_that_grows_out_of_all_proportion_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
-    monkeypatch.setattr(streams, "_ALWAYS_EXPANDED", 1 << 20)
+    monkeypatch.setattr(streams, "ALWAYS_EXPANDED", 1 << 20)
     path = tmp_path / "train.log"
     path.write_bytes(pack(b"a\n" * (8 << 20)))
     skipped: list[Skipped] = []
@@ -164,5 +164,5 @@ def test_the_head_of_a_log_has_its_first_rows(data: bytes, length: int) -> None:
 
 
 def test_the_head_of_one_endless_line_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_LONGEST_HEAD", 1 << 20)
+    monkeypatch.setattr(streams, "LONGEST_HEAD", 1 << 20)
     assert 1 << 20 <= len(streams.head_of(io.BytesIO(b"x" * (3 << 20)), 64)) < 2 << 20

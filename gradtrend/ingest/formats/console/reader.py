@@ -10,7 +10,7 @@ from typing import BinaryIO
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name
 from gradtrend.ingest.formats.console.ending import ending
 from gradtrend.ingest.formats.console.found import what_was_found
-from gradtrend.ingest.formats.console.lines.line import LineReader, has_decimal_commas
+from gradtrend.ingest.formats.console.lines.line import LineReader, middle_left_out
 from gradtrend.ingest.formats.console.lines.plan import says
 from gradtrend.ingest.formats.console.megatron import MegatronLosses
 from gradtrend.ingest.formats.console.pieces import Pieces
@@ -23,6 +23,7 @@ from gradtrend.ingest.formats.console.steps.epochs import EpochHeads
 from gradtrend.ingest.formats.console.steps.gaps import missing_steps
 from gradtrend.ingest.formats.console.tables import TableReader
 from gradtrend.ingest.formats.console.warnings import Warnings
+from gradtrend.ingest.limits import LONGEST_PARSED
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.counters import UNKNOWN
 from gradtrend.model.runlog import Skipped
@@ -36,6 +37,7 @@ _LOG_NAME = re.compile(
 # Files beside a run's logs that may well name a loss: settings, tables and documents are not console text.
 _OTHER_KINDS = re.compile(r"\.(?:jsonl?|ndjson|ya?ml|csv|tsv|toml|xml|html|md|rst|py|ipynb|cfg|ini|sh|tex|diff|patch)$")
 _OF_TABLES = (b"loss", b"norm", b"grad")  # one of them stands in the header of every table
+_LONGEST_LOOKED_AT = 20_000  # bytes of a line
 _ENOUGH = 2  # lines of a file with any other name that must look like logged ones
 
 
@@ -51,7 +53,7 @@ def claims(path: Path, head: bytes) -> bool:
         return True
     pieces = re.split(rb"[\r\n]+", text)
     reader = LineReader()
-    looked_at = [piece for piece in pieces[:2000] if len(piece) < 20_000]
+    looked_at = [middle_left_out(piece, _LONGEST_LOOKED_AT) for piece in pieces[:2000]]
     read = (reader.read(piece) for piece in looked_at)
     if sum(logged is not None and not logged.plan.held_out for logged in read) >= _ENOUGH:
         return True
@@ -98,13 +100,16 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
     bars = BarSteps()
     warnings = Warnings()
     pieces = Pieces()
-    for number, raw in scanner:
+    for number, whole in scanner:
+        raw = middle_left_out(whole, LONGEST_PARSED)
+        if raw is not whole:
+            skipped.append(Skipped(f"the middle of a line of {len(whole):,} bytes", line=number))
         if table.is_open and table.take(number, raw, rows):
             continue
         if bars.waits:
             bars.close(scanner.between()[0])
         if not rows.seen:
-            reader.decimal_comma = has_decimal_commas(scanner.head)
+            reader.look_at(scanner.head)
         logged = reader.read(raw)
         if logged is None:
             if not warnings.take(number, raw, rows):
@@ -127,7 +132,7 @@ def _read(stream: BinaryIO, path: Path, names: Sequence[str] = ()) -> Reading:
         scanner.every_line = table.is_open
     bars.fill(rows, scanner)
     megatron.fill(rows)
-    skipped += pieces.cut(rows, reader)
+    skipped += (*pieces.cut(rows, reader, scanner), *rows.left_out())
     series, notes, lost = series_of_rows(rows if rows.seen else held_out)
     skipped += pieces.fragments(lost, reader)
     notes = (*notes, *warnings.notes(series), *(missing_steps(series) if rows.stride == 1 else ()))

@@ -12,14 +12,13 @@ import numpy as np
 from gradtrend.ingest.formats.console.lines.grammar import value_of
 from gradtrend.ingest.formats.console.lines.line import ConsoleLine
 from gradtrend.ingest.formats.console.lines.plan import says
+from gradtrend.ingest.limits import MOST_CONSOLE_LINES, MOST_CONSOLE_OTHERS, MOST_METRICS
+from gradtrend.ingest.reading.columns import names_left_out
 from gradtrend.ingest.reading.counters import UNKNOWN
 from gradtrend.ingest.reading.numbers import INT64_LIMIT
+from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
 
-# Names beside the known roles are kept for `--metric`, but a huge log must not fill the memory with its timings.
-_MOST_OTHERS = 4_000_000
-_MOST_NAMES = 5_000
-_MOST_LINES = 2_000_000  # of values; with four a line that is half a gigabyte, and more than any verdict needs
 _DIGITS_SAMPLE = 2_000
 
 
@@ -40,6 +39,7 @@ class ConsoleRows:
     names: dict[str, int] = field(default_factory=dict)
     digits: list[int] = field(default_factory=list)
     others: int = 0
+    nameless: int = 0  # values of metrics beyond those of which values are kept
     seen: int = 0
     stride: int = 1
     in_epoch: bool = False
@@ -60,7 +60,7 @@ class ConsoleRows:
             printed = text[start:end]
             if role is Role.OTHER:
                 self.others += 1
-                if self.others > _MOST_OTHERS:
+                if self.others > MOST_CONSOLE_OTHERS:
                     continue
             elif role is Role.GRAD_NORM:
                 self._add_digits(printed)
@@ -83,7 +83,7 @@ class ConsoleRows:
         self.seen += 1
         if self.seen % self.stride:
             return None
-        if len(self.line) >= _MOST_LINES:
+        if len(self.line) >= MOST_CONSOLE_LINES:
             self._halve()
         self.line.append(number)
         epoch, counter, total = places
@@ -119,7 +119,8 @@ class ConsoleRows:
     def _add_value(self, name: str, value: float | None, row: int) -> None:
         code = self.names.get(name)
         if code is None:
-            if len(self.names) >= _MOST_NAMES:
+            if len(self.names) >= MOST_METRICS:
+                self.nameless += 1
                 return
             code = self.names[name] = len(self.names)
         self.metric.append(code)
@@ -137,6 +138,12 @@ class ConsoleRows:
         for row, number in enumerate(self.line):
             if number in steps:
                 self.counter[row] = steps[number]
+
+    def left_out(self) -> tuple[Skipped, ...]:
+        """What was not kept: values of too many names, and too many values that are neither norm nor loss."""
+        others = max(0, self.others - MOST_CONSOLE_OTHERS)
+        more = f"values beside norms and losses beyond the first {MOST_CONSOLE_OTHERS:,}: {others:,}"
+        return (*names_left_out(self.nameless), *([Skipped(more)] if others else []))
 
     def drop_last_value(self) -> None:
         """Forget the value that was added last."""

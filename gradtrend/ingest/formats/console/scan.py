@@ -36,6 +36,7 @@ class LineScanner:
         self.head = b""
         self.head_is_all = True
         self.end = b""
+        self.last_line = 1
         self._always = (*_WORDS, *(name.lower().encode() for name in names if name))
         self._words: tuple[bytes, ...] = self._always
         self._flat = b""
@@ -46,6 +47,7 @@ class LineScanner:
             if not self.head:
                 first = chunk[:_HEAD].lower()
                 self._words = (*self._always, *(word for word in _RARE_WORDS if word in first))
+            self.last_line = number + chunk.count(b"\n")
             self.head_is_all = len(self.head) + len(chunk) <= _HEAD
             self.head += chunk[: _HEAD - len(self.head)]
             self.end = chunk[-_END:] if len(chunk) >= _END else (self.end + chunk)[-_END:]

@@ -17,11 +17,11 @@ from gradtrend.ingest.reading.rows import STEP_KEYS
 from gradtrend.model.words import Role
 
 _EDGES = "|│┃║ \t"
-_BARRED = re.compile(r"\s*[|│┃║]\s*")
+_BARRED = re.compile(r"[|│┃║]")
 _GAP = re.compile(r"\t+|\s{2,}")
 _WORDS_OF_CELL = re.compile(r"\S+(?: \S+)*")
-_COMMA = re.compile(r"\s*[,;]\s*")
-_BAR = re.compile(r":?\s*\d+%\|.*$")  # a progress bar behind the row
+_COMMA = re.compile(r"[,;]")
+_BAR = re.compile(r"(?<!\d)\d{1,9}%\|")  # a progress bar behind the row
 _RULER = re.compile(r"^[\s|│┃║+:=\-–─━┼╇╋┏┓┗┛┡┩├┤└┘┌┐┬┴╞╪╡]*$")
 # `epoch train loss valid loss accuracy`: the names of old fastai, of two words each.
 _SPLIT_LOSS = re.compile(r"\b(train|training|valid|validation|val|test) loss\b", re.IGNORECASE)
@@ -48,7 +48,8 @@ class TableReader:
         text = clean(raw)
         if not text or _RULER.match(text):
             return True
-        row = _BAR.sub("", text)
+        bar = _BAR.search(text)
+        row = text if bar is None else text[: bar.start()].rstrip().removesuffix(":")
         cells = _cells(row, self.separator)
         if 1 < len(cells) < len(self.columns) and self.separator is _GAP:
             cells = self._by_place(row) or cells
@@ -115,7 +116,7 @@ def _whole(cell: str) -> int:
 
 
 def _cells(text: str, separator: re.Pattern[str]) -> list[str]:
-    cells = separator.split(text.strip(_EDGES))
+    cells = [cell.strip() for cell in separator.split(text.strip(_EDGES))]
     if len(cells) > 1 or separator is not _GAP:
         return cells
     return _SPLIT_LOSS.sub(r"\1_loss", text).split()

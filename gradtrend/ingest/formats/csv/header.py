@@ -25,7 +25,7 @@ _INDEX = re.compile(r"|index|unnamed: 0", re.IGNORECASE)  # what pandas and R ca
 _LONG_NAMES = frozenset(map(str.lower, LONG_NAMES))
 _LONG_VALUES = frozenset(map(str.lower, LONG_VALUES))
 _BOUNDS = re.compile(r"__(?:MIN|MAX|STEP)$")  # columns that Weights & Biases adds to a download
-_UNIT = re.compile(r"\s*(?:\[[^\[\]]*\]|\([^()]*\))$")  # `Step [#]`, `Time (s)`
+_UNIT = re.compile(r"(?<!\s)\s*(?:\[[^\[\]]*\]|\([^()]*\))$")  # `Step [#]`, `Time (s)`
 
 
 Line = tuple[int, str, bool]  # its number, its text, and whether a newline ends it

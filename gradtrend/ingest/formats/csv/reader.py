@@ -24,8 +24,9 @@ from gradtrend.ingest.formats.csv.header import (
     metric_names,
     with_step,
 )
+from gradtrend.ingest.limits import MOST_METRICS
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.columns import Column, Columns, names_left_out, series_of
 from gradtrend.ingest.reading.file_names import metric_of_file
 from gradtrend.ingest.reading.numbers import could_be_cut, parse_number
 from gradtrend.ingest.reading.rows import EARLIEST_TIME, FIRST_MILLISECONDS, counted, held_out_part, named_by_part
@@ -98,7 +99,7 @@ def _read(stream: BinaryIO, path: Path, columns: Sequence[str]) -> Reading:
     with_step(header, [cells for _, cells in first])
     rows = chain(first, rows)
     long = None if columns else long_columns(header)
-    series = series_of(_long_columns(rows, header, *long) if long else _wide_columns(rows, header))
+    series = series_of(_long_columns(rows, header, long, skipped) if long else _wide_columns(rows, header, skipped))
     if not series:
         raise EmptyLogError(f"{path}: no row of numbers fits the header")
     return Reading("csv", path, series).with_skipped(skipped)
@@ -159,22 +160,32 @@ def _place(cells: list[str], header: Header) -> tuple[int | None, float | None]:
     return step, time / 1000 if time > FIRST_MILLISECONDS else time
 
 
-def _wide_columns(rows: Iterator[Row], header: Header) -> dict[str, Column]:
-    names = metric_names(header)
+def _wide_columns(rows: Iterator[Row], header: Header, skipped: list[Skipped]) -> dict[str, Column]:
+    """The points of a table with a column a metric; of those beyond `MOST_METRICS` nothing is kept."""
+    left_out = len(header.metrics) - MOST_METRICS
+    names = metric_names(header)[:MOST_METRICS]
+    del header.metrics[MOST_METRICS:]
+    seen = 0
     wide: dict[str | None, WideRows] = {None: WideRows(names)}
     number_in = parse_number if header.separator == "," else partial(cell_number, separator=header.separator)
     for line, cells in rows:
+        seen += 1
         step, time = _place(cells, header)
         row = [cells[i] for i in header.metrics]
         part = held_out_part(cells[header.part]) if header.part is not None else None
         if part not in wide:
             wide[part] = WideRows([named_by_part(name, part or "") for name in names])
         wide[part].add(step, time, line, [number_in(cell) for cell in row], [cell in EMPTY for cell in row])
+    skipped += names_left_out(max(0, left_out) * seen)
     return {name: column for rows_of in wide.values() for name, column in rows_of.columns().items()}
 
 
-def _long_columns(rows: Iterator[Row], header: Header, name: int, value: int) -> dict[str, Column]:
-    columns: dict[str, Column] = {}
+def _long_columns(
+    rows: Iterator[Row], header: Header, places: tuple[int, int], skipped: list[Skipped]
+) -> dict[str, Column]:
+    """The points of a table with a row a value; `places` are those of its name and of the value."""
+    name, value = places
+    columns = Columns()
     for number, cells in rows:
         step, time = _place(cells, header)
         # A row of a long table is there because the value was logged: an empty one was NaN.
@@ -182,5 +193,6 @@ def _long_columns(rows: Iterator[Row], header: Header, name: int, value: int) ->
         if logged is not None:
             part = held_out_part(cells[header.part]) if header.part is not None else None
             metric = cells[name] if part is None else named_by_part(cells[name], part)
-            columns.setdefault(metric, Column()).add(step, logged, time, number)
+            columns.of(metric).add(step, logged, time, number)
+    skipped += columns.skipped()
     return columns

@@ -11,7 +11,9 @@ from itertools import islice
 from pathlib import Path
 
 from gradtrend.errors import EmptyLogError, InputError
+from gradtrend.ingest.files.regular import buffered
 from gradtrend.ingest.files.streams import open_log, whole_lines
+from gradtrend.ingest.limits import MOST_METRICS
 from gradtrend.ingest.reading import Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.numbers import could_be_cut, parse_number, whole
@@ -21,7 +23,6 @@ from gradtrend.model.runlog import Settings, Skipped
 _TABLES = (Path("plots/metrics"), Path("scalars"))
 _NAMED = "dvclive"  # what the folder is called unless the user says otherwise
 _SUFFIX = ".tsv"
-_MOST_TABLES = 50_000  # as many as a log of JSON lines may have metrics
 _LONGEST_HEADER = 1024  # bytes: a time, the step and one name
 _MAX_DEPTH = 8  # a name has few slashes
 
@@ -32,14 +33,17 @@ def claims(path: Path, head: bytes) -> bool:
     first = None if place is None else next(iter(_named_tables(path, place).values()), None)
     if first is None:
         return False
-    with first.open("rb") as file:
+    with buffered(first) as file:
         return b"step" in file.readline(_LONGEST_HEADER).split(b"\t")
 
 
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     """The points of each metric, which is called as its table's path says. Raises InputError where there is none."""
     skipped: list[Skipped] = []
-    columns = {name: _column(table, name, skipped) for name, table in _named_tables(path, _tables_in(path)).items()}
+    tables = _named_tables(path, _tables_in(path))
+    if len(tables) > MOST_METRICS:
+        skipped.append(Skipped(f"metrics beyond the first {MOST_METRICS:,}"))
+    columns = {name: _column(table, name, skipped) for name, table in islice(tables.items(), MOST_METRICS)}
     series = series_of({name: column for name, column in _without_summary(columns).items() if column.values})
     if not series:
         raise EmptyLogError(f"{path}: no table of DVCLive holds a point")
@@ -78,7 +82,7 @@ def _named_tables(path: Path, place: Path | None) -> Mapping[str, Path]:
     if place is None:
         return {}
     files = _files(place, 0 if place == path else _MAX_DEPTH)
-    return {file.relative_to(place).with_suffix("").as_posix(): file for file in islice(files, _MOST_TABLES)}
+    return {file.relative_to(place).with_suffix("").as_posix(): file for file in islice(files, MOST_METRICS + 1)}
 
 
 def _column(table: Path, name: str, skipped: list[Skipped]) -> Column:

@@ -12,7 +12,7 @@ from gradtrend.ingest.files.json_document import parse, read_text, rows_from, va
 from gradtrend.ingest.files.streams import decoded_head, plain_name
 from gradtrend.ingest.formats.json.shapes import rows_in, series_in
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.columns import Columns, series_of
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number, whole
 from gradtrend.ingest.reading.rows import NOT_METRICS, STEP_KEYS, add_row, step_or_epoch, sums_up
@@ -97,10 +97,14 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         raise EmptyLogError(
             f"{path}: no log history in this JSON", "A trainer_state.json has a list `log_history` of rows."
         )
-    return (Reading("trainer-state", path, series, settings=_settings(document)).with_skipped(skipped),)
+    return (
+        Reading("trainer-state", path, series, settings=_settings(document)).with_skipped(
+            (*skipped, *columns.skipped())
+        ),
+    )
 
 
-def _columns(text: str, document: Any | None, skipped: list[Skipped]) -> dict[str, Column]:
+def _columns(text: str, document: Any | None, skipped: list[Skipped]) -> Columns:
     if document is None:
         return _from_rows(_rows_of_damaged(text, skipped))
     rows = rows_in(document)
@@ -116,25 +120,25 @@ def _rows_of_damaged(text: str, skipped: list[Skipped]) -> Iterable[Any]:
     return rows_from(text, start, skipped) if start >= 0 else ()
 
 
-def _from_rows(rows: Iterable[Any]) -> dict[str, Column]:
-    columns: dict[str, Column] = {}
+def _from_rows(rows: Iterable[Any]) -> Columns:
+    columns = Columns()
     for position, row in enumerate(rows):
         if isinstance(row, Mapping) and not sums_up(row):
             add_row(columns, row, step_or_epoch(row, floats=True), position + 1)
     return columns
 
 
-def _from_lists(document: Any) -> dict[str, Column]:
+def _from_lists(document: Any) -> Columns:
     """Values by metric, such as a Keras history; the steps are the metric's own, or those of all."""
     series = {name: (steps, values) for name, steps, values in series_in(document)}
     shared = next((series[key][1] for key in (*STEP_KEYS, "epoch") if key in series), [])
-    columns: dict[str, Column] = {}
+    columns = Columns()
     for name, (own, values) in series.items():
         numbers = [number(value) for value in values]
         if name.lower() in NOT_METRICS or all(value is None for value in numbers):
             continue
         steps = own if own is not None else shared if len(shared) == len(values) else range(len(values))
-        column = columns[name] = Column()
+        column = columns.of(name)
         for i, (step, value) in enumerate(zip(steps, numbers, strict=False)):  # of own steps some may be missing
             column.add(whole(step), value, None, i + 1)
     return columns

@@ -13,8 +13,9 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files.json_document import parse_long
 from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name, whole_lines
 from gradtrend.ingest.formats.jsonl.chunks import ChunkReader
+from gradtrend.ingest.limits import MOST_METRICS
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, points_of, settled
+from gradtrend.ingest.reading.columns import Columns, names_left_out, points_of, settled
 from gradtrend.ingest.reading.names import name_metric
 from gradtrend.ingest.reading.numbers import number
 from gradtrend.ingest.reading.rows import NOT_METRICS, add_row, flatten, settings_in, step_of, step_or_epoch, sums_up
@@ -23,8 +24,6 @@ from gradtrend.model.words import Role
 
 _NAME = re.compile(r"(?P<stem>[^.]*).*\.(?:jsonl|ndjson|jsonlines)$", re.IGNORECASE)
 _LOG_STEMS = frozenset({"metrics", "log", "train_log", "train", "history"})
-# Metrics of one log: some 7 kB of memory each. A norm and four more for each tensor of the largest models are 20,000.
-MOST_METRICS = 50_000
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
@@ -87,8 +86,7 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
                 left_out += frame.height
     if not rows:
         raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
-    if left_out:
-        lost.append(Skipped(f"values of metrics beyond the first {MOST_METRICS:,}: {left_out:,}"))
+    lost += names_left_out(left_out)
     series = settled({metric: pl.concat(frames) for metric, frames in parts.items()})
     return Reading("jsonl", path, series, settings=_settings(setup)).with_skipped((*bad, *lost))
 
@@ -109,7 +107,7 @@ def read_rows(
 
     The settings that a row repeats are added to `setup`, if they are the first.
     """
-    columns: dict[str, Column] = {}
+    columns = Columns()
     rows = 0
     for line, raw in enumerate(chunk.split(b"\n"), start=first_line):
         text = raw.strip(b" \t\r\0")  # zeros stand where a machine went down before it had written
@@ -125,4 +123,5 @@ def read_rows(
             add_row(columns, row, step_or_epoch(row), line)
         if setup is not None and not setup:
             setup |= settings_in(row)
+    bad += columns.skipped()
     return points_of(columns) if rows else None

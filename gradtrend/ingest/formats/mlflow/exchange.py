@@ -14,8 +14,8 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-SECONDS_SILENT = 15.0  # MLflow's own client waits 120 s, seven times: a mistyped address would cost minutes
-BYTES_AN_ANSWER = 128 << 20  # a history of a million points from a server that does not page it
+from gradtrend.ingest.limits import BYTES_AN_ANSWER, SECONDS_SILENT
+
 _BLOCK = 1 << 18
 
 

@@ -15,14 +15,14 @@ import polars as pl
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.regular import read_regular
 from gradtrend.ingest.formats.mlflow.runs import SQL_INFINITY, add_point, reading_of
+from gradtrend.ingest.limits import LARGEST_SETTINGS, MOST_METRICS
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, points_of
+from gradtrend.ingest.reading.columns import Columns, points_of
 from gradtrend.ingest.reading.numbers import INT64_LIMIT
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
 from gradtrend.model.runlog import Skipped
 
 _META, _TRASH = "meta.yaml", ".trash"
-_MAX_TEXT_BYTES = 1 << 20  # of a tag or parameter
 _MAX_ENTRIES_LOOKED_AT = 50  # a store's folders are experiments; a data set's thousands are not worth a look
 
 
@@ -153,16 +153,37 @@ def _holds_something(file: Path) -> bool:
 def _read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
     """All points of each metric of a run; lines that are none are added to `skipped`."""
     series: dict[str, pl.DataFrame] = {}
+    left_out = 0
     for path in _metric_files(run):
+        if len(series) >= MOST_METRICS:
+            left_out += 1
+            continue
         metric = path.relative_to(run / "metrics").as_posix()
         try:
             content = read_regular(path)
         except OSError as error:
             skipped.append(Skipped(f"metric {metric}: {error.strerror or error}"))
             continue
+        content, cut = without_cut_end(content)
+        if cut:
+            skipped.append(Skipped(f"metric {metric}: truncated", line=content.count(b"\n") + 1))
         plain = plain_points(content)
         series |= points_of(read_lines(metric, content, skipped)) if plain is None else {metric: plain}
+    if left_out:
+        skipped.append(Skipped(f"metrics beyond the first {MOST_METRICS:,}: {left_out:,}"))
     return series
+
+
+def without_cut_end(content: bytes) -> tuple[bytes, bool]:
+    """The lines of a file without the last where that may be cut, and whether it is: MLflow ends each with a newline.
+    One without is believed where it has as many numbers as the one before it, and a step as long at least.
+    """
+    whole, newline, last = content.rpartition(b"\n")
+    before, numbers = whole.rpartition(b"\n")[2].split(), last.split()
+    if not numbers or not before:
+        return content, False
+    goes_on = len(numbers) == len(before) and len(numbers[-1]) >= len(before[-1])
+    return (content, False) if goes_on else (whole + newline, True)
 
 
 def plain_points(content: bytes) -> pl.DataFrame | None:
@@ -183,9 +204,9 @@ def plain_points(content: bytes) -> pl.DataFrame | None:
     return lines.select("step", restored, pl.col("time") / 1000, line=pl.lit(None, pl.Int64))
 
 
-def read_lines(metric: str, content: bytes, skipped: list[Skipped]) -> dict[str, Column]:
+def read_lines(metric: str, content: bytes, skipped: list[Skipped]) -> Columns:
     """The points of one file, read line by line."""
-    columns: dict[str, Column] = {}
+    columns = Columns()
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         if not line.strip():
             continue
@@ -223,6 +244,6 @@ def _read_params(run: Path) -> dict[str, str]:
 def _read_text(path: Path) -> str | None:
     """The text of a small file, None where it cannot be read."""
     try:
-        return read_regular(path, _MAX_TEXT_BYTES).decode("utf-8", "replace").strip()
+        return read_regular(path, LARGEST_SETTINGS).decode("utf-8", "replace").strip()
     except OSError:
         return None

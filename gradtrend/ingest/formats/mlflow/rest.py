@@ -14,10 +14,8 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from gradtrend.ingest.formats.mlflow.exchange import Answer, TooMuchError, basic, exchange
+from gradtrend.ingest.limits import MOST_PAGES, SECONDS_AN_ANSWER, SECONDS_IN_ALL
 
-SECONDS_AN_ANSWER = 30.0
-SECONDS_IN_ALL = 300.0  # for a list of runs, or for the metrics of one
-MOST_PAGES = 1000
 _PAUSE = 1.0  # seconds, before a busy server, or one that dropped the connection, is asked once more
 _BUSY = (429, 502, 503, 504)
 _MOST_SLOW = 3  # answers of one server that came to no end, before its other runs are given up as well

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from gradtrend.ingest.reading import Reading
-from gradtrend.ingest.reading.columns import Column
+from gradtrend.ingest.reading.columns import Columns
 from gradtrend.ingest.reading.stored_runs import StoredRun
 from gradtrend.ingest.settings.names import settings_from
 from gradtrend.model.runlog import Skipped
@@ -22,10 +22,10 @@ def _restored(value: float) -> float:
     return math.copysign(math.inf, value) if abs(value) >= SQL_INFINITY else value
 
 
-def add_point(columns: dict[str, Column], metric: str, step: int | None, value: float, time: int | None) -> None:
+def add_point(columns: Columns, metric: str, step: int | None, value: float, time: int | None) -> None:
     """Append one stored value of a metric; `time` in milliseconds since the epoch."""
     seconds = None if time is None else time / 1000
-    columns.setdefault(metric, Column()).add(step, _restored(value), seconds, None)
+    columns.of(metric).add(step, _restored(value), seconds, None)
 
 
 def _in_time_order(points: pl.DataFrame) -> pl.DataFrame:

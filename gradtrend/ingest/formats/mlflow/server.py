@@ -17,13 +17,13 @@ from gradtrend.ingest.formats.mlflow import SERVER
 from gradtrend.ingest.formats.mlflow.exchange import TooMuchError
 from gradtrend.ingest.formats.mlflow.rest import Api, RefusedError, objects
 from gradtrend.ingest.formats.mlflow.runs import add_point, reading_of
+from gradtrend.ingest.limits import MOST_RUNS
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, points_of
+from gradtrend.ingest.reading.columns import Columns, points_of
 from gradtrend.ingest.reading.numbers import INT64_LIMIT
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
 from gradtrend.model.runlog import Skipped
 
-_MOST_RUNS = 10_000  # judging more takes some minutes, which nobody means who gives the address alone
 _RUNS_A_PAGE = 50  # a run has its last values and parameters with it: some 100 KB for one with a thousand layers
 _EXPERIMENTS_A_PAGE = 1000  # the most that servers give at once
 _EXPERIMENTS_A_SEARCH = 100
@@ -63,9 +63,9 @@ def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
             stored += _searched(
                 api, ids[first : first + _EXPERIMENTS_A_SEARCH], names, wanted.newest and not wanted.ids
             )
-            if len(stored) > _MOST_RUNS:
+            if len(stored) > MOST_RUNS:
                 raise InputError(
-                    f"{api.address} holds more than {_MOST_RUNS} runs",
+                    f"{api.address} holds more than {MOST_RUNS} runs",
                     "Pick some with --experiment, --run-id or --newest.",
                 )
         return stored
@@ -79,7 +79,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         metrics = sorted(str(metric["key"]) for metric in objects(data, "metrics"))
         params = {str(param["key"]): str(param.get("value", "")) for param in objects(data, "params")}
         skipped: list[Skipped] = []
-        columns: dict[str, Column] = {}
+        columns = Columns()
         with ThreadPoolExecutor(_THREADS) as pool:
             for metric, points in zip(metrics, pool.map(partial(_history, api, run.id), metrics), strict=True):
                 _add_points(columns, metric, points, skipped)
@@ -138,7 +138,7 @@ def _searched(api: Api, ids: Sequence[str], names: Mapping[str, tuple[str, ...]]
     found: list[StoredRun] = []
     for page in _run_pages(api, {"experiment_ids": ids, "order_by": ["attributes.start_time DESC"]}, names):
         found += page
-        if len(found) > _MOST_RUNS or (only_newest and any(run.has_metrics for run in page)):
+        if len(found) > MOST_RUNS or (only_newest and any(run.has_metrics for run in page)):
             break
     return found
 
@@ -172,9 +172,7 @@ def _history(api: Api, run: str, metric: str) -> list[dict[str, Any]]:
     return [point for page in api.pages(api.get, "metrics/get-history", "metrics", options) for point in page]
 
 
-def _add_points(
-    columns: dict[str, Column], metric: str, points: Sequence[Mapping[str, Any]], skipped: list[Skipped]
-) -> None:
+def _add_points(columns: Columns, metric: str, points: Sequence[Mapping[str, Any]], skipped: list[Skipped]) -> None:
     for point in points:
         try:  # protobuf's JSON has whole numbers, NaN and infinity as strings
             step, time = int(point.get("step", 0)), int(point.get("timestamp", 0))

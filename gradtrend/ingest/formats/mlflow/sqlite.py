@@ -13,7 +13,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files.sqlite import DAMAGE, columns_of, connection_to, damage_in, table_names
 from gradtrend.ingest.formats.mlflow.runs import add_point, reading_of
 from gradtrend.ingest.reading import SQLITE_MAGIC, Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, points_of
+from gradtrend.ingest.reading.columns import Columns, points_of
 from gradtrend.ingest.reading.numbers import INT64_LIMIT
 from gradtrend.ingest.reading.stored_runs import StoredRun, newest
 from gradtrend.model.runlog import Skipped
@@ -138,9 +138,9 @@ def _experiments(connection: sqlite3.Connection) -> dict[Any, tuple[str]]:
     return {experiment: (str(name),) for experiment, name in rows}
 
 
-def _read_points(connection: sqlite3.Connection, run: StoredRun, skipped: list[Skipped]) -> dict[str, Column]:
+def _read_points(connection: sqlite3.Connection, run: StoredRun, skipped: list[Skipped]) -> Columns:
     """All points of a run in the order inserted; a damaged page ends them, which is added to `skipped`."""
-    columns: dict[str, Column] = {}
+    columns = Columns()
     query = _selected(connection, "metrics", ("key", "value", "timestamp", "step", "is_nan"))
     index = "NOT INDEXED " if run.damage else ""  # an index that says something else than the table is not believed
     try:
@@ -157,6 +157,7 @@ def _read_points(connection: sqlite3.Connection, run: StoredRun, skipped: list[S
             raise
         read = sum(len(column.values) for column in columns.values())
         skipped.append(Skipped(f"database damaged behind {read} values: {error}"))
+    skipped += columns.skipped()
     return columns
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from gradtrend.errors import EmptyLogError
+from gradtrend.ingest.files.regular import buffered
 from gradtrend.ingest.files.streams import decoded_head, open_log, whole_lines
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.columns import Columns, series_of
 from gradtrend.ingest.reading.counters import UNKNOWN, Ints, whole_run_steps
 from gradtrend.ingest.reading.numbers import whole
 from gradtrend.ingest.reading.rows import add_row
@@ -48,11 +49,12 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     ]
     if not rows:
         raise EmptyLogError(f"{path}: no training row", "Each row of this format has an `iter` and a loss.")
-    columns: dict[str, Column] = {}
+    columns = Columns()
     for (number, row), step in zip(rows, _steps([row for _, row in rows], _length_beside(path)), strict=True):
         values = {key: value for key, value in row.items() if key not in _NOT_LOGGED}
         add_row(columns, values, None if step == UNKNOWN else int(step), number)
     settings = Settings(framework="mmengine")
+    skipped += columns.skipped()
     return (Reading("mmengine", path, series_of(columns), _DIGITS, settings=settings).with_skipped(skipped),)
 
 
@@ -80,7 +82,7 @@ def _length_beside(path: Path) -> int:
     text = path.with_name(path.name.removesuffix(".json"))
     if text == path or not text.is_file():
         return UNKNOWN
-    with text.open("rb") as file:
+    with buffered(text) as file:
         match = _LENGTH.search(file.read(_TEXT_BYTES))
     return int(match[1]) if match and len(match[1]) < _LONGEST_LENGTH else UNKNOWN
 

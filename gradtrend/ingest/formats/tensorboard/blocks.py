@@ -14,12 +14,12 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.files.regular import open_regular
 from gradtrend.ingest.formats.tensorboard.checksums import FRAME_BYTES, HEADER_BYTES, header_length
 from gradtrend.ingest.formats.tensorboard.records import Records, scan
+from gradtrend.ingest.limits import LARGEST_RECORD
 from gradtrend.model.runlog import Skipped
 
 # More than is searched behind damage, and some 50,000 scalars: what is decoded together stays in the processor's caches
 # (1,000,000 scalars took .26 s in blocks of 2 MiB, .34 s of 16 and .42 s of 64).
 BLOCK_BYTES = 2 << 20
-LARGEST_RECORD = 256 << 20  # of images and graphs; a larger one is passed over
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from gradtrend.ingest.formats.tensorboard.blocks import Block, blocks
 from gradtrend.ingest.formats.tensorboard.checksums import HEADER_BYTES, header_length
 from gradtrend.ingest.formats.tensorboard.columns import Column, EventDecoder
 from gradtrend.ingest.formats.tensorboard.layout import layout_of
+from gradtrend.ingest.limits import MOST_METRICS
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
 from gradtrend.model.runlog import Skipped
 
@@ -32,6 +33,8 @@ def claims(path: Path, head: bytes) -> bool:
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     """What one event file holds. Raises InputError where not one record of it is readable."""
     columns: list[Column] = []
+    tags: set[str] = set()
+    left_out = 0
     skipped: list[Skipped] = []
     records, further, head, started = 0, 0, b"", _time_in_name(path)
     for block in blocks(path):
@@ -39,7 +42,12 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         if started is None and not records:
             started = _first_time(block)
         decoder = EventDecoder(block, records)
-        columns += [column for column in decoder.columns() if column.record.size]
+        for column in decoder.columns():
+            if column.slot.tag in tags or len(tags) < MOST_METRICS:
+                tags.add(column.slot.tag)
+                columns.append(column)
+            else:
+                left_out += column.record.size
         records += block.records.starts.size
         pieces = sorted((*block.records.damage, *decoder.broken), key=lambda piece: piece.offset or 0)
         further += max(0, len(skipped) + len(pieces) - MAX_SKIPPED_KEPT)
@@ -50,6 +58,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             "The file is damaged from its start or is no event file; point at another log of this run.",
         )
     columns = _drop_other_plugins(columns)
+    if left_out:
+        skipped.append(Skipped(f"values of metrics beyond the first {MOST_METRICS:,}: {left_out:,}"))
     reading = Reading(
         format="tensorboard",
         path=path,

@@ -13,7 +13,7 @@ from typing import Any
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.sqlite import DAMAGE, columns_of, connection_to, damage_in, table_names
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.columns import Columns, series_of
 from gradtrend.ingest.reading.rows import add_row
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
 from gradtrend.model.runlog import Skipped
@@ -44,7 +44,7 @@ def runs(path: Path, wanted: WantedRuns) -> list[StoredRun]:
 def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     """The rows of one run. Raises InputError where the store cannot be read."""
     run = options.run or newest(runs(path, WantedRuns()), str(path))
-    columns: dict[str, Column] = {}
+    columns = Columns()
     skipped = [Skipped(f"the database is damaged: {run.damage}")] if run.damage else []
     with _store(path) as connection:
         index = "not indexed " if run.damage else ""  # an index that says something else than the table
@@ -57,7 +57,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
             # The store's own step counts; a `global_step` logged beside it is only one more metric.
             add_row(columns, row | {"timestamp": _seconds(timestamp)}, step, None)
     reading = Reading("trackio", path, series_of(columns), started=run.started, run=run)
-    return (reading.with_skipped(skipped),)
+    return (reading.with_skipped((*skipped, *columns.skipped())),)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.files.protobuf import integer, message_time, whole_fields
 from gradtrend.ingest.formats.wandb.records import records
 from gradtrend.ingest.reading import Reading
-from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.columns import Columns, series_of
 from gradtrend.ingest.reading.numbers import number, whole
 from gradtrend.ingest.reading.rows import NOT_METRICS, flatten
 from gradtrend.ingest.reading.stored_runs import StoredRun
@@ -90,7 +90,7 @@ def history_of(path: Path) -> Reading:
     run: StoredRun | None = None
     skipped: list[Skipped] = []
     axes = _Axes()
-    columns: dict[str, Column] = {}
+    columns = Columns()
     started: float | None = None
     for record in records(path, skipped):
         for key, value in whole_fields(record):
@@ -108,10 +108,10 @@ def history_of(path: Path) -> Reading:
         raise EmptyLogError(
             f"{path}: no logged values in this Weights & Biases run", "Was it stopped before the first log?"
         )
-    return Reading("wandb", path, series, started=started, run=run).with_skipped(skipped)
+    return Reading("wandb", path, series, started=started, run=run).with_skipped((*skipped, *columns.skipped()))
 
 
-def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:
+def _add_row(columns: Columns, axes: _Axes, history: bytes) -> None:
     row: dict[str, Any] = {}
     counter: int | None = None
     for key, value in whole_fields(history):
@@ -132,7 +132,7 @@ def _add_row(columns: dict[str, Column], axes: _Axes, history: bytes) -> None:
         step = whole(row[axis]) if axis is not None and axis in row else None
         if axis == name or name in axes.exact.values():
             continue
-        columns.setdefault(name, Column()).add(shared if step is None else step, logged, time, None)
+        columns.of(name).add(shared if step is None else step, logged, time, None)
 
 
 def _item(item: bytes) -> tuple[str, Any]:

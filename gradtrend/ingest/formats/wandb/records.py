@@ -12,9 +12,9 @@ from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import open_log, read_whole
+from gradtrend.ingest.limits import LARGEST_WANDB
 from gradtrend.model.runlog import Skipped
 
-_LARGEST = 1 << 30  # bytes
 _FILE_HEADER = 7  # magic, two bytes of identity, a version
 _BLOCK = 32 * 1024
 _CHUNK = struct.Struct("<IHB")
@@ -26,9 +26,9 @@ def records(path: Path, skipped: list[Skipped], head: int | None = None) -> Iter
     it is passed over, and `skipped` says so.
     """
     with open_log(path) as stream:
-        data = read_whole(stream, _LARGEST) if head is None else stream.read(head)
-    if len(data) > _LARGEST:
-        raise InputError(f"{path}: larger than {_LARGEST >> 30} GiB, too large for one run")
+        data = read_whole(stream, LARGEST_WANDB) if head is None else stream.read(head)
+    if len(data) > LARGEST_WANDB:
+        raise InputError(f"{path}: larger than {LARGEST_WANDB >> 30} GiB, too large for one run")
     parts: list[bytes] = []
     for kind, content in _chunks(data, skipped):
         if kind in (_WHOLE, _FIRST, _DAMAGE):

@@ -17,11 +17,11 @@ from typing import BinaryIO, cast
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import head_of
 from gradtrend.ingest.formats import adapters_of, read_columns
+from gradtrend.ingest.limits import SECONDS_FOR_A_PIPE
 from gradtrend.ingest.reading import HEAD_BYTES, Adapter, Reading, ReadOptions
 from gradtrend.ingest.settings.lines import with_lines
 
 PATH = Path("-")
-WAIT_SECONDS = 5.0  # for somebody to write to a named pipe
 _PAUSE_SECONDS = 0.02
 _PIPE_IN = "Pipe a log into it: python train.py 2>&1 | gradtrend analyze -"
 
@@ -97,11 +97,11 @@ def _from_stream(source: str, stream: BinaryIO, empty: str, options: ReadOptions
 def _open_pipe(path: Path) -> Iterator[BinaryIO]:
     """A named pipe (`<(zcat log.gz)` is one), from which everything is read that its writers give.
 
-    Raises InputError where nobody begins to write within WAIT_SECONDS: to open it plainly would wait for ever.
+    Raises InputError where nobody begins to write within SECONDS_FOR_A_PIPE: to open it plainly would wait for ever.
     """
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(pipe, "rb") as stream:
-        head = _first_bytes(pipe, time.monotonic() + WAIT_SECONDS)
+        head = _first_bytes(pipe, time.monotonic() + SECONDS_FOR_A_PIPE)
         if head is None:
             raise InputError(f"{path}: nobody writes to this pipe", _PIPE_IN)
         os.set_blocking(pipe, True)

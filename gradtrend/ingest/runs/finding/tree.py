@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
+from gradtrend.ingest.files.regular import buffered
 from gradtrend.ingest.files.streams import head_of
 from gradtrend.ingest.formats import SOURCES, adapters_of
+from gradtrend.ingest.limits import DEEPEST_FOLDER
 from gradtrend.ingest.reading import HEAD_BYTES, Adapter, Reading, ReadOptions
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, chosen
 
-_MAX_DEPTH = 24  # sweeps of sweeps nest a dozen folders; deeper trees are data sets or have no end
 # Never logs, and often many or large: weights, images, code, archives of data.
 _NEVER = re.compile(
     r"\.(?:pt|pth|ckpt|safetensors|bin|np[yz]|h5|onnx|png|jpe?g|gif|svg|webp|mp4|wav|pyc?|ipynb|md|rst|html|css|js|so|tar"
@@ -87,7 +88,7 @@ def adapter_for(file: Path, source: str = "auto", names: Sequence[str] = ()) -> 
 
 
 def _first_to_claim(adapters: Sequence[Adapter], file: Path, names: Sequence[str]) -> Adapter | None:
-    with file.open("rb") as opened:
+    with buffered(file) as opened:
         head = head_of(opened, HEAD_BYTES)
     if names and (known := next((a for a in adapters if a.holds is not None and a.holds(file, head, names)), None)):
         return known
@@ -156,8 +157,8 @@ class _Walk:
     def _folder(self, folder: Path, depth: int) -> None:
         if folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or _place(folder) in self._seen:
             return
-        if depth > _MAX_DEPTH:
-            self.passed_over.append(PassedOver(folder, f"lies more than {_MAX_DEPTH} folders deep", unread=True))
+        if depth > DEEPEST_FOLDER:
+            self.passed_over.append(PassedOver(folder, f"lies more than {DEEPEST_FOLDER} folders deep", unread=True))
             return
         adapter = adapter_without_head(folder, self._source)
         if adapter is None:

@@ -15,7 +15,7 @@ from tests.ingest.readings import long_table
 
 
 def test_a_very_long_log_is_thinned_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "_MOST_LINES", 100)
+    monkeypatch.setattr(rows, "MOST_CONSOLE_LINES", 100)
     text = "".join(f"step {s} loss {s / 2} grad_norm {s / 4}\n" for s in range(1, 1001))
     (reading,) = console.read_stream(io.BufferedReader(io.BytesIO(text.encode())))
     norm = long_table(reading).filter(pl.col("metric") == "grad_norm")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gradtrend.errors import InputError
 from gradtrend.ingest.files import streams
 from gradtrend.ingest.formats.jsonl import reader as jsonl
-from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
+from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions, columns
 from tests.ingest.readings import SCHEMA, long_table
 
 NAN, INF = math.nan, math.inf
@@ -366,6 +366,7 @@ def test_an_integer_of_thousands_of_digits_costs_nothing_else(tmp_path: Path) ->
 
 def test_metrics_beyond_so_many_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonl, "MOST_METRICS", 10)
+    monkeypatch.setattr(columns, "MOST_METRICS", 10)
     lines = "".join(f'{{"step": {i}, "loss": 1.5, "only/{i}": {i}}}\n' for i in range(2000))
     reading = read(tmp_path, lines)
     assert len(reading.series) == 10

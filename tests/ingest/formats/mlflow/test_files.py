@@ -152,6 +152,19 @@ def test_rows_come_in_time_order_and_keep_the_logged_order_at_equal_times(tmp_pa
     assert long_table(read_one(files.read, tmp_path / "mlruns"))["value"].to_list() == [1.0, 2.0, 9.0, 3.0]
 
 
+@pytest.mark.parametrize(
+    ("last", "kept"),
+    [("3 0.25 12\n", True), ("3 0.25 12", True), ("3 0.25 1", False), ("3 0.25", False), ("3 0.", False), ("3", False)],
+)
+def test_a_line_that_the_end_of_the_file_cuts_is_not_believed(tmp_path: Path, last: str, kept: bool) -> None:
+    make_run(tmp_path / "mlruns", "aa", "x", START, {"loss": f"1 1.5 10\n2 1.25 11\n{last}"})
+    reading = read_one(files.read, tmp_path / "mlruns")
+    assert reading.series["loss"]["step"].to_list() == [10, 11, *([12] if kept else [])]
+    assert [(piece.line, piece.reason) for piece in reading.skipped] == (
+        [] if kept else [(3, "metric loss: truncated")]
+    )
+
+
 @given(cut=st.integers(0, 80), junk=st.binary(max_size=20))
 def test_damaged_metric_files(tmp_path_factory: pytest.TempPathFactory, cut: int, junk: bytes) -> None:
     lines = "".join(f"{START + i} 1.{i} {i}\n" for i in range(4)).encode()

@@ -132,7 +132,7 @@ def nested(handler: Handler, what: str) -> None:
 def test_a_server_is_left_within_limits(monkeypatch: pytest.MonkeyPatch, answers: Answers, words: str) -> None:
     monkeypatch.setattr(rest, "SECONDS_AN_ANSWER", 0.4)
     monkeypatch.setattr(rest, "MOST_PAGES", 20)
-    monkeypatch.setattr(server, "_MOST_RUNS", 500)
+    monkeypatch.setattr(server, "MOST_RUNS", 500)
     monkeypatch.setattr(exchange, "BYTES_AN_ANSWER", 1 << 22)
     began = time.monotonic()
     with serving(answers) as address, pytest.raises(InputError, match=words) as caught:

@@ -147,7 +147,7 @@ def test_a_named_pipe_is_read_as_standard_input_is(
 
 
 def test_a_pipe_without_a_writer_is_not_waited_for_for_ever(named_pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standard_input, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(standard_input, "SECONDS_FOR_A_PIPE", 0.1)
     done = CliRunner().invoke(main, ["analyze", str(named_pipe)])
     assert done.exit_code == 3
     assert "nobody writes to this pipe" in done.output

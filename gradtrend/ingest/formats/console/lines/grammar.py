@@ -31,6 +31,9 @@ _SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _SHORT = frozenset({"K", "k", "M"})
 _COUNTED = frozenset({"", "it", "iter", "batch", "step", "epoch"})  # units of what is counted
 _WHOLE = re.compile(r"\+?\d[\d,]{0,17}(?:\.0+)?$")
+# Characters ahead of a value that are looked through again after words that turned out to be of its label: a name is
+# shorter, and a line of nothing but such words must not cost time by its square.
+_LOOKED_BACK = 120
 
 
 class Token(NamedTuple):
@@ -77,17 +80,19 @@ def tokens(line: str) -> Iterator[Token]:
         line = _DEVICE.sub(_blank, line)
     end = 0
     position = 0
+    start = 0  # of the label: `end`, unless that lies far behind
     groups = Groups(line)
     while (match := _VALUE.search(line, position)) is not None:
-        label = line[end : match.start()]
+        label = line[start : match.start()]
         # `nanxxx`, `nanBatch 8`: the word behind is none of its unit.
         unit = "" if match["word"] and (match["unit"] or "")[:1].isalpha() else match["unit"] or ""
         position = match.end() if unit else match.end("text")
         name, explicit = name_before(groups.read(label))
         if match["word"] and not name and not explicit and label.strip():
+            start = max(end, match.end() - _LOOKED_BACK)
             continue  # `number of nan iterations: 0`: the word belongs to the label of the next value
         total = _TOTAL.match(line, position) if match["unit"] is None else None
-        at = label.rfind(name) + end if name and name in label else -1
+        at = label.rfind(name) + start if name and name in label else -1
         full = groups.name(name) if name else ""
         before = label.rstrip()
         bracketed = before.endswith("[")
@@ -104,7 +109,7 @@ def tokens(line: str) -> Iterator[Token]:
             bracketed,
             after_colon,
         )
-        end = position = total.end() if total else position
+        start = end = position = total.end() if total else position
 
 
 def _blank(match: re.Match[str]) -> str:

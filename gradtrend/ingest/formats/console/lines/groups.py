@@ -15,6 +15,7 @@ _OPENING = re.compile(
 _CLOSES = {"{": "}", "(": ")", "[": "]"}
 # A name that makes a group of what stands in its brackets; other calls (`Namespace(lr=0.1)`) name no metrics.
 _METRICS = re.compile(r"(?:norm|grad|loss|losses)\w*$", re.IGNORECASE)
+_LONGEST = 200  # characters of a name that are looked through for it
 
 
 class Groups:
@@ -34,9 +35,9 @@ class Groups:
                 continue
             name = (match["dict"] or match["call"] or "").strip()
             bracket = match["brace"] or match["bracket"] or match["nameless"]
-            if match["call"] and not _METRICS.search(name):
+            if match["call"] and not _METRICS.search(name, max(0, len(name) - _LONGEST)):
                 continue
-            named = self._nested or _METRICS.search(name)
+            named = self._nested or _METRICS.search(name, max(0, len(name) - _LONGEST))
             self._open.append((name if named else "", _CLOSES[bracket]))
             behind = match.end() if match["call"] else behind
         return label[behind:]

@@ -49,12 +49,13 @@ _NAMING = re.compile(
 _HELD_OUT = re.compile(rf"\b(?:{'|'.join((*HELD_OUT_WORDS, 'dev'))})\b", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _LONGEST_NAME = 6  # words; longer keys before a colon are sentences
+_LONGEST_LABEL = 1000  # characters: what names a value stands right before it
 
 
 @lru_cache(maxsize=65536)  # the same labels come on every line, and this is where the time goes
 def name_before(label: str) -> tuple[str, bool]:
     """The name in the text before a value ("" for none), and whether a `:`, `=` or `|` ties the two together."""
-    text = _UNIT_AFTER.sub("", label)
+    text = _UNIT_AFTER.sub("", label[-_LONGEST_LABEL:])
     text = _CALL.sub("", text.rstrip()).rstrip(" \t\"'([{<*`")
     separator = _SEPARATOR.search(text)
     if separator is not None:

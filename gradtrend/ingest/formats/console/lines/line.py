@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from gradtrend.ingest.formats.console.lines.grammar import value_of
@@ -33,6 +34,7 @@ _DECIMAL_POINT = re.compile(rf"{_METRIC_IS}\d+\.\d", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _LAST_DECIMALS = re.compile(r"\.(\d*)$")
 _MOST_PLANS = 20_000  # shapes of line remembered; logs have a few, but for numbers printed in full
+_MOST_KEPT = 64 << 20  # characters of these
 
 
 class ConsoleLine(NamedTuple):
@@ -60,14 +62,19 @@ class LineReader:
         self.decimal_comma = False
         self._wanted = wanted
         self._plans: dict[str, Plan | None] = {}
+        self._kept = 0  # characters of the shapes
+        self._looked_at = -1
 
-    def is_fragment(self, text: str) -> bool:
-        """Whether a line is the end of what other lines, which have a step, look like: its head is lost."""
-        form = _form(text)
-        forms = {
-            _form(shape) for shape, plan in self._plans.items() if plan is not None and plan.place.counter is not None
-        }
-        return any(len(other) > len(form) and other.endswith(form) for other in forms)
+    def look_at(self, head: bytes) -> None:
+        """Tell from the first bytes of a log how it writes its numbers; the same bytes are looked through once."""
+        if len(head) != self._looked_at:
+            self._looked_at = len(head)
+            self.decimal_comma = has_decimal_commas(head)
+
+    def placed(self) -> frozenset[str]:
+        """What the lines that have a step look like, but for their digits."""
+        plans = self._plans.items()
+        return frozenset(_form(shape) for shape, plan in plans if plan is not None and plan.place.counter is not None)
 
     def is_cut(self, text: str) -> bool:
         """Whether a line that ends in a number is the beginning of what other lines look like, or has fewer decimals
@@ -96,8 +103,10 @@ class LineReader:
             if plan is not None and any(text[start:end] != name for start, end, name in plan.checks):
                 plan = _plan(text, self._wanted)
         else:
-            if len(self._plans) >= _MOST_PLANS:
+            self._kept += len(shape)
+            if len(self._plans) >= _MOST_PLANS or self._kept > _MOST_KEPT:
                 self._plans.clear()
+                self._kept = len(shape)
             plan = self._plans[shape] = _plan(text, self._wanted)
         if plan is None:
             return None
@@ -126,6 +135,12 @@ def _short_count(printed: str, unit: str) -> tuple[int, int]:
     return round(value), max(1, round(rounding / 10**decimals))
 
 
+def is_fragment(text: str, whole: Collection[str]) -> bool:
+    """Whether a line is the end of what others look like, as `LineReader.placed` says: its head is lost."""
+    form = _form(text)
+    return any(len(other) > len(form) and other.endswith(form) for other in whole)
+
+
 def _plan(text: str, wanted: frozenset[str]) -> Plan | None:
     return program_line(text) or plan_line(text, wanted)
 
@@ -139,6 +154,16 @@ def _last_decimals(text: str) -> int:
     """How many decimals the number has that ends the line."""
     match = _LAST_DECIMALS.search(text)
     return len(match[1]) if match is not None else 0
+
+
+def middle_left_out(raw: bytes, most: int) -> bytes:
+    """Of a line of more than so many bytes the head and the tail, none of their words and numbers cut."""
+    if len(raw) <= most:
+        return raw
+    half = most // 2
+    head, tail = raw[:half], raw[-half:]
+    head = head[: head.rfind(b" ") + 1] or head + b"_ "  # what ends in _ is no number
+    return head + (tail[tail.find(b" ") :] if b" " in tail else b" _" + tail)
 
 
 def has_decimal_commas(head: bytes) -> bool:

@@ -25,7 +25,7 @@ _OF_EPOCH = frozenset({"step_in_epoch", "batch_in_epoch", "iter_in_epoch", "iter
 _EPOCHS = frozenset({"epoch", "ep", "epochs"})
 _RANKS = frozenset({"rank", "local_rank", "global_rank"})
 _TRAIN = re.compile(r"^(?:training|trainer|train)(?:_|$)")
-_BAR = re.compile(r"%\s?\||\[[^\]]*(?:it/s|s/it)|━")
+_BAR = re.compile(r"%\s?\||\[[^\[\]]*(?:it/s|s/it)|━")
 # `003 epoch, 06000 iter, loss 2.1`: each number ahead of its word.
 _BEFORE_WORDS = re.compile(
     r"(?<![\w.,/:=])(\d{1,9}) epochs?\b[\s,|;]{1,3}(\d{1,15})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from gradtrend.ingest.formats.console.lines.labels import without_level
 from gradtrend.ingest.formats.console.lines.line import ConsoleLine, clean
@@ -17,7 +18,8 @@ _HEAD = re.compile(
 # Coqui: `--> STEP: 24/377 -- GLOBAL_STEP: 370024`
 _GLOBAL = re.compile(r"\bglobal[_ ]step\W{1,3}(\d[\d,]*)", re.IGNORECASE)
 # OLMo: `... INFO [step=100/1000,epoch=0]`, Composer: `[batch=100/1000]:`
-_TAIL = re.compile(r"\[(?:global_)?(?:step|batch)[=: ]\s*(\d+)(?:/\d+)?(?:,[^\]]*)?\]:?\s*$", re.IGNORECASE)
+_TAIL = re.compile(r"\[(?:global_)?(?:step|batch)[=: ]\s*(\d+)(?:/\d+)?(?:,[^\[\]]*)?\]:?\s*$", re.IGNORECASE)
+_RECORDS_A_DAMAGED_ONE = 10  # a record that has lost its head to damage stands among many whole ones
 _MOST_MISSES = 500  # rows without a head above them, and none with one: the log has no records
 
 
@@ -27,6 +29,8 @@ class BlockSteps:
     def __init__(self) -> None:
         self._last: dict[str, tuple[int, str]] = {}
         self._refused: set[str] = set()
+        self._placed: Counter[str] = Counter()
+        self._again: Counter[str] = Counter()
         self._misses = 0
         self._owner: ConsoleLine | None = None  # the last line with a counter of its own
         self._owned: set[str] = set()  # what such lines log
@@ -65,8 +69,11 @@ class BlockSteps:
             return logged
         last, value = self._last.get(name, (UNKNOWN, ""))
         if last == step and value != printed:  # equal values are a line that two loggers print
-            self._refused.add(name)
+            self._again[name] += 1
+            if self._again[name] * _RECORDS_A_DAMAGED_ONE > self._placed[name]:
+                self._refused.add(name)
             return logged
+        self._placed[name] += 1
         self._last[name] = (step, printed)
         return logged._replace(counter=step)
 
