@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.files.regular import buffered, without_waiting
+from gradtrend.ingest.files.regular import buffered, open_regular, without_waiting
 from gradtrend.model.contents import StorageSpan
 
 # The pickle holds names and shapes, no tensor data: 60 KiB for a network of 340 tensors.
@@ -46,7 +46,7 @@ class HeldFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = path.open("rb", buffering=0)
+        self._file = open_regular(path)
         self._opened = self._state()
 
     def bytes_at(self, start: int, size: int) -> bytearray:
