@@ -9,18 +9,15 @@ from functools import partial
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
 from gradtrend.errors import InputError
-from gradtrend.ingest import RunFiles, adapters_of, find_runs
+from gradtrend.ingest import adapters_of, find_runs
 from gradtrend.model.report import Failure, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline import parallel
-from gradtrend.pipeline.failures import each_log, found_runs
+from gradtrend.pipeline.apart import each_apart
+from gradtrend.pipeline.failures import found_runs
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.pipeline.selection import rule_ids, without
 
-# Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
-_SECONDS_A_RUN = 0.008
-_BYTES_A_SECOND = 50e6
 _SHOWN_RUNS = 10  # named where one run was wanted and several were found
 
 
@@ -76,19 +73,16 @@ def each_run(path: str, options: AnalyzeOptions) -> Iterator[RunReport]:
 
 
 def analyze_paths(
-    paths: Sequence[str], options: AnalyzeOptions, processes: int = 1
+    paths: Sequence[str], options: AnalyzeOptions, processes: int = 0
 ) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    """The judgements of the runs at each path, of many on several processes. A run that fails loses none of the others.
+    """The judgements of the runs at each path. A run that fails loses none of the others; with `processes`, several are
+    read by so many others at most, and what kills its process is a failure too.
 
     Raises `ConfigError` for rule files that cannot be used, and for rules or a source that do not exist.
     """
     plan = _plan(options)
     jobs = [job for path in paths for job in found_runs(path, options)]
-    runs = [job for job in jobs if isinstance(job, RunFiles)]
-    seconds = sum(_seconds(run) for run in runs)
-    if options.replay or any(run.is_stream for run in runs):  # torch has threads of its own
-        processes = 1
-    outcomes = parallel.in_order(partial(_analyzed, plan), jobs, seconds, processes)
+    outcomes = each_apart(jobs, options, partial(_report, plan), processes)
     reports = tuple(report for found, _ in outcomes for report in found)
     return reports, tuple(failure for _, failed in outcomes for failure in failed)
 
@@ -97,10 +91,6 @@ def _plan(options: AnalyzeOptions) -> _Plan:
     rules = load_rules(options.rules_dir)
     selected = rule_ids(options.select, rules, "--select")
     return _Plan(options, rules, selected, rule_ids(options.ignore, rules, "--ignore"))
-
-
-def _analyzed(plan: _Plan, job: RunFiles | Failure) -> tuple[list[RunReport], list[Failure]]:
-    return each_log(job, plan.options, partial(_report, plan))
 
 
 def _report(plan: _Plan, log: RunLog) -> RunReport:
@@ -114,12 +104,3 @@ def _judged(log: RunLog, plan: _Plan) -> RunReport:
     from gradtrend.pipeline.replay import with_replays
 
     return with_replays(report, plan.options.trust, plan.rules)
-
-
-def _seconds(run: RunFiles) -> float:
-    """About how long a run takes. What a store's folder holds is not worth finding out."""
-    try:
-        size = sum(log.path.stat().st_size for log in run.logs)
-    except OSError:  # gone, or an address
-        size = 0
-    return _SECONDS_A_RUN + size / _BYTES_A_SECOND

@@ -11,8 +11,10 @@ from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
+from gradtrend.pipeline.parallel import NO_MEMORY, TOO_DEEP
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in, whose_bug
 
+LESS_MEMORY = "Give it more memory, or fewer logs at once."
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -52,12 +54,18 @@ def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failure
         raise
     except GradtrendError as error:
         failures.append(Failure(name, error.message, error.hint))
-    except Exception as error:  # a bug: reported as one
+    except MemoryError:
+        failures.append(Failure(name, NO_MEMORY, LESS_MEMORY))
+    except RecursionError:
+        failures.append(Failure(name, TOO_DEEP))
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a bug: reported as one; panics of polars are no `Exception`
         failures.append(_bug(name, error, whose_bug(options.source)))
     return None
 
 
-def _bug(path: str, error: Exception, whose: str) -> Failure:
+def _bug(path: str, error: BaseException, whose: str) -> Failure:
     return Failure(
         path,
         f"internal error: {type(error).__name__}: {error}",
