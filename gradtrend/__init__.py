@@ -15,7 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gradtrend.errors import (
+from gradtrend.loading import quiet_while_loading
+
+quiet_while_loading()  # before all else
+
+from gradtrend.errors import (  # noqa: E402
     ConfigError,
     EmptyLogError,
     GradtrendError,

@@ -15,7 +15,7 @@ from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.load import load_run
 from gradtrend.ingest.runs.parts import Choice, RunParts
 from gradtrend.ingest.runs.read import read_runs
-from gradtrend.ingest.settings.folder import settings_of
+from gradtrend.ingest.settings.folder import is_settings_file, settings_of
 
 __all__ = [
     "POINTS_SCHEMA",
@@ -33,6 +33,7 @@ __all__ = [
     "check_columns",
     "find_runs",
     "home_of",
+    "is_settings_file",
     "load_run",
     "place_of",
     "read_runs",

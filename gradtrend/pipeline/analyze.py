@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
 from gradtrend.errors import InputError
-from gradtrend.ingest import adapters_of, find_runs
+from gradtrend.ingest import RunFiles, adapters_of, find_runs
 from gradtrend.model.report import Failure, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.apart import each_apart
 from gradtrend.pipeline.failures import found_runs
+from gradtrend.pipeline.inputs import check_no_input
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.pipeline.selection import rule_ids, without
 
@@ -73,15 +75,19 @@ def each_run(path: str, options: AnalyzeOptions) -> Iterator[RunReport]:
 
 
 def analyze_paths(
-    paths: Sequence[str], options: AnalyzeOptions, processes: int = 0
+    paths: Sequence[str], options: AnalyzeOptions, processes: int = 0, output: Path | None = None
 ) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
     """The judgements of the runs at each path. A run that fails loses none of the others; with `processes`, several are
     read by so many others at most, and what kills its process is a failure too.
 
-    Raises `ConfigError` for rule files that cannot be used, and for rules or a source that do not exist.
+    Raises `ConfigError` for rule files that cannot be used, for rules or a source that do not exist, and where
+    `output`, the file that the report will replace, is read for it.
     """
     plan = _plan(options)
     jobs = [job for path in paths for job in found_runs(path, options)]
+    if output is not None:
+        logs = [log.path for job in jobs if isinstance(job, RunFiles) for log in job.logs]
+        check_no_input(output, paths, logs, options.rules_dir)
     outcomes = each_apart(jobs, options, partial(_report, plan), processes)
     reports = tuple(report for found, _ in outcomes for report in found)
     return reports, tuple(failure for _, failed in outcomes for failure in failed)

@@ -12,6 +12,7 @@ from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline import parallel
 from gradtrend.pipeline.failures import each_log
+from gradtrend.pipeline.memory import memory_limit
 from gradtrend.pipeline.parallel import Lost
 from gradtrend.pipeline.runs import AnalyzeOptions, runs_in
 
@@ -27,13 +28,14 @@ def each_apart(
     jobs: Sequence[RunFiles | Failure], options: AnalyzeOptions, use: Callable[[RunLog], _T], processes: int
 ) -> list[Outcome[_T]]:
     """The use of each run of each job, in order. With `processes`, several runs are read by so many others at most, and
-    what kills these is a failure; one run alone is read here, and with 0 all are.
+    what kills these is a failure; one run alone is read here, unless memory is limited, and with 0 all are.
     """
-    processes = processes if may_be_several(jobs) else 0
+    processes = processes if may_be_several(jobs) or memory_limit() is not None else 0
     seconds = sum(_seconds(job) for job in jobs if isinstance(job, RunFiles))
     streams = [place for place, job in enumerate(jobs) if isinstance(job, RunFiles) and job.is_stream]
     work = partial(_used, options, use)
-    outcomes = parallel.in_order(work, jobs, seconds, processes, streams)
+    quiet = not options.replay  # what a captured model prints is shown
+    outcomes = parallel.in_order(work, jobs, seconds, processes, streams, quiet)
     return [
         _without_the_deadly(job, outcome.reason, options, work) if isinstance(outcome, Lost) else outcome
         for job, outcome in zip(jobs, outcomes, strict=True)

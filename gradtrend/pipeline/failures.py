@@ -11,10 +11,10 @@ from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline.parallel import NO_MEMORY, TOO_DEEP
+from gradtrend.pipeline.memory import NO_MEMORY, lacks_memory
+from gradtrend.pipeline.parallel import TOO_DEEP
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in, whose_bug
 
-LESS_MEMORY = "Give it more memory, or fewer logs at once."
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -54,14 +54,13 @@ def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failure
         raise
     except GradtrendError as error:
         failures.append(Failure(name, error.message, error.hint))
-    except MemoryError:
-        failures.append(Failure(name, NO_MEMORY, LESS_MEMORY))
     except RecursionError:
         failures.append(Failure(name, TOO_DEEP))
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a bug: reported as one; panics of polars are no `Exception`
-        failures.append(_bug(name, error, whose_bug(options.source)))
+        no_memory = lacks_memory(error)
+        failures.append(Failure(name, NO_MEMORY) if no_memory else _bug(name, error, whose_bug(options.source)))
     return None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
+from gradtrend.pipeline.memory import NO_MEMORY, lacks_memory
 from gradtrend.pipeline.workers import READY, Job, Worker, end_all, forked, may_fork, spawned
 
 _T = TypeVar("_T")
@@ -19,7 +20,6 @@ LEAST_SECONDS = 0.5
 _MOST_PROCESSES = 16  # each takes 100 MB, and one disk feeds them all
 _MOST_FAILED_STARTS = 3  # in a row: then something ends them all, as a script without a guard does
 
-NO_MEMORY = "there was not enough memory to read it"
 TOO_DEEP = "it is nested too deep"
 _GUESSES = {"SIGKILL": "out of memory?", "SIGABRT": "out of memory?", "SIGBUS": "was the file cut while it was read?"}
 
@@ -38,21 +38,26 @@ def available_processes() -> int:
 
 
 def in_order(
-    work: Callable[[_T], _R], items: Sequence[_T], seconds: float, processes: int, streams: Collection[int] = ()
+    work: Callable[[_T], _R],
+    items: Sequence[_T],
+    seconds: float,
+    processes: int,
+    streams: Collection[int] = (),
+    quiet: bool = True,
 ) -> list[_R | Lost]:
     """`work` of each item, in the order of the items, on so many processes beside this one where `seconds` of it in
     all pay for several, and on one else; with 0 processes here, unguarded.
 
     An item that kills its process is tried once more with nothing beside it, and is `Lost` if that is killed as well,
     or for want of memory. Other errors are raised here. `streams` are the places of items that can be taken up once,
-    and by no new process. Where no process can be started the work is done here. `work`, items and results must be
+    and by no new process; `quiet` is what others may not say on standard error. Where no process can be started the work is done here. `work`, items and results must be
     picklable where processes cannot be forked; what cannot be sent is done here.
     Raises `UnguardedScriptError` in a process that was started and, for want of a guard, has come here by the script.
     """
     if not processes:
         return [work(item) for item in items]
     count = max(1, min(processes, len(items))) if seconds >= LEAST_SECONDS else 1
-    crew: _Crew[_R] = _Crew(Job(work, items, 1 if count > 1 else None), may_fork(), streams)
+    crew: _Crew[_R] = _Crew(Job(work, items, 1 if count > 1 else None, quiet), may_fork(), streams)
     for place, code in crew.run(range(len(items)), count).items():
         again = {place: code} if place in streams else crew.run([place], 1)
         if again:
@@ -137,7 +142,7 @@ def _give_next(worker: Worker, todo: deque[int]) -> None:
 
 def _lost(error: BaseException) -> Lost:
     """What stands for a result that there was no memory for. Raises any other error."""
-    if isinstance(error, MemoryError):
+    if lacks_memory(error):
         return Lost(NO_MEMORY)
     if isinstance(error, RecursionError):
         return Lost(TOO_DEEP)

@@ -32,12 +32,13 @@ _HARMLESS_THREADS = frozenset({"jemalloc_bg_thd", "polars-ooc-clea"})
 @dataclass(frozen=True, slots=True)
 class Job:
     """What all processes of a call do: `work` of items, which are sent by their places. `threads`: of polars in each,
-    None for as many as it takes by itself.
+    None for as many as it takes by itself; `quiet`: nothing of what they say on standard error is shown.
     """
 
     work: Callable[[Any], Any]
     items: Sequence[Any]
     threads: int | None
+    quiet: bool
 
 
 class Worker:
@@ -148,7 +149,6 @@ def _serve_and_exit(job: Job, connection: Connection, not_its: list[Connection],
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         for other in not_its:  # else nobody would see it when this process's parent, or another's, is gone
             other.close()
-        _silence()
         serve(job, connection)
         code = 0
     finally:
@@ -220,13 +220,13 @@ def _serve_what_comes(connection: Connection) -> None:
     """What a new process does."""
     _listen_to_the_parent_alone()
     with suppress(EOFError, OSError), connection:
-        data = connection.recv_bytes()
-        _silence()
-        serve(pickle.loads(data), connection)
+        serve(pickle.loads(connection.recv_bytes()), connection)
 
 
 def serve(job: Job, connection: Connection) -> None:
     """Work on what comes, until the parent has no more or is gone."""
+    if job.quiet:
+        _silence()
     if job.threads is not None:
         os.environ["POLARS_MAX_THREADS"] = str(job.threads)  # read when polars' threads are first needed
     with suppress(EOFError, OSError):

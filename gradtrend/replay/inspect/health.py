@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gradtrend.errors import InputError
 from gradtrend.model.contents import CaptureContents, TensorRef
 from gradtrend.model.replay import TensorHealth
 from gradtrend.replay.inspect.fields import leaves
@@ -51,7 +52,7 @@ def _counts(contents: CaptureContents, ref: TensorRef) -> tuple[int, int, int]:
     nan = positive = negative = 0
     if ref.dtype not in _FLOATS or not ref.numel:
         return nan, positive, negative
-    for chunk in _chunks(_view(contents, ref)):
+    for chunk in _elements(contents, ref):
         values = (chunk.astype(np.uint32) << 16).view(np.float32) if ref.dtype == "bfloat16" else chunk
         bad = values[~np.isfinite(values)]
         nan += int(np.isnan(bad).sum())
@@ -60,16 +61,44 @@ def _counts(contents: CaptureContents, ref: TensorRef) -> tuple[int, int, int]:
     return nan, positive, negative
 
 
-def _view(contents: CaptureContents, ref: TensorRef) -> NDArray[Any]:
-    """The elements of a tensor, straight from the file; a dimension that merely repeats is looked at once."""
+def _elements(contents: CaptureContents, ref: TensorRef) -> Iterator[NDArray[Any]]:
+    """The elements of a tensor, flat, at most _CHUNK at a time; a dimension that merely repeats is looked at once.
+
+    They are read and not mapped into memory: a file that is cut meanwhile would kill the process.
+    Raises `InputError` for one that is.
+    """
     dtype = np.dtype(_FLOATS[ref.dtype])
-    span = contents.storages[ref.storage]
-    stored = np.memmap(contents.file, np.uint8, "r", span.start, span.size)
-    count = span.size // dtype.itemsize
     shape = [1 if step == 0 else size for size, step in zip(ref.shape, ref.stride, strict=True)]
-    strides = [step * dtype.itemsize for step in ref.stride]
-    typed = np.frombuffer(stored, dtype, count)[ref.offset :]
-    return np.lib.stride_tricks.as_strided(typed, shape, strides, writeable=False)
+    count = 1 + sum((size - 1) * step for size, step in zip(shape, ref.stride, strict=True))
+    dense = _is_dense(shape, ref.stride)
+    for first in range(0, count, _CHUNK if dense else count):
+        piece = min(count - first, _CHUNK) if dense else count
+        data = _read(contents, ref, (ref.offset + first) * dtype.itemsize, piece * dtype.itemsize)
+        typed = np.frombuffer(data, dtype)
+        if dense:
+            yield typed
+        else:
+            strides = [step * dtype.itemsize for step in ref.stride]
+            yield from _chunks(np.lib.stride_tricks.as_strided(typed, shape, strides, writeable=False))
+
+
+def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether every element between the first and the last is one of the tensor, once, in whatever order."""
+    expected = 1
+    for step, size in sorted(zip(strides, shape, strict=True)):
+        if size > 1 and step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _read(contents: CaptureContents, ref: TensorRef, start: int, size: int) -> bytes:
+    with contents.file.open("rb") as file:
+        file.seek(contents.storages[ref.storage].start + start)
+        data = file.read(size)
+    if len(data) < size:
+        raise InputError(f"{contents.file}: the file was cut while it was read")
+    return data
 
 
 def _chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:

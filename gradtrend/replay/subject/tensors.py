@@ -12,7 +12,9 @@ from gradtrend.model.contents import CaptureContents, Node, TensorRef
 
 
 def read_tensor(contents: CaptureContents, ref: TensorRef) -> torch.Tensor:
-    """The tensor as captured (same strides), on the CPU. Raises `ReplayError` for a type that this torch lacks."""
+    """The tensor as captured (same strides), on the CPU. Raises `ReplayError` for a type that this torch lacks, and
+    for a file that was cut meanwhile.
+    """
     dtype: torch.dtype | None = getattr(torch, ref.dtype, None)
     if dtype is None:
         raise ReplayError(f"torch {torch.__version__} has no type {ref.dtype}", "Install a newer torch.")
@@ -21,7 +23,10 @@ def read_tensor(contents: CaptureContents, ref: TensorRef) -> torch.Tensor:
         return torch.empty(ref.shape, dtype=dtype)
     with contents.file.open("rb") as file:
         file.seek(span.start)
-        data = torch.frombuffer(bytearray(file.read(span.size)), dtype=torch.uint8)
+        read = bytearray(file.read(span.size))
+    if len(read) < span.size:
+        raise ReplayError(f"{contents.file}: the file was cut while it was read", "Copy it again.")
+    data = torch.frombuffer(read, dtype=torch.uint8)
     return torch.empty(0, dtype=dtype).set_(data.untyped_storage(), ref.offset, ref.shape, ref.stride)
 
 
