@@ -11,7 +11,7 @@ from gradtrend.ingest import RunFiles, home_of
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline import parallel
-from gradtrend.pipeline.failures import each_log
+from gradtrend.pipeline.failures import each_log, failure_of, is_no_ones
 from gradtrend.pipeline.memory import memory_limit
 from gradtrend.pipeline.parallel import Lost
 from gradtrend.pipeline.runs import AnalyzeOptions, runs_in
@@ -33,12 +33,11 @@ def each_apart(
     processes = processes if may_be_several(jobs) or memory_limit() is not None else 0
     seconds = sum(_seconds(job) for job in jobs if isinstance(job, RunFiles))
     streams = [place for place, job in enumerate(jobs) if isinstance(job, RunFiles) and job.is_stream]
-    work = partial(_used, options, use)
     quiet = not options.replay  # what a captured model prints is shown
+    work = partial(_used, options, use)
     outcomes = parallel.in_order(work, jobs, seconds, processes, streams, quiet)
     return [
-        _without_the_deadly(job, outcome.reason, options, work) if isinstance(outcome, Lost) else outcome
-        for job, outcome in zip(jobs, outcomes, strict=True)
+        _settled(job, outcome, options, work, min(processes, 1)) for job, outcome in zip(jobs, outcomes, strict=True)
     ]
 
 
@@ -57,39 +56,52 @@ def _used(options: AnalyzeOptions, use: Callable[[RunLog], _T], job: RunFiles | 
     return each_log(job, options, use)
 
 
-def _without_the_deadly(
-    job: RunFiles | Failure, reason: str, options: AnalyzeOptions, work: Callable[[RunFiles | Failure], Outcome[_T]]
+def _settled(
+    job: RunFiles | Failure,
+    outcome: Outcome[_T] | Lost,
+    options: AnalyzeOptions,
+    work: Callable[[RunFiles | Failure], Outcome[_T]],
+    processes: int,
 ) -> Outcome[_T]:
-    """The runs of logs that were read together and killed their process, without those logs that kill it alone."""
-    assert isinstance(job, RunFiles)  # what a failure is made of kills nothing
+    """The outcome; of logs that were read together and brought about none, that of those which alone do not either,
+    and why the others could not be read.
+    """
+    whole = _whole(job, outcome)
+    if whole is None:
+        assert not isinstance(outcome, Lost)
+        return outcome
+    assert isinstance(job, RunFiles)  # what a failure is made of brings about no other
     if len(job.logs) < 2:
-        return [], [Failure(job.name, reason)]
+        return [], [whole]
     alone = [replace(job, logs=(log,), with_debug=(), passed_over=()) for log in job.logs]
-    read = parallel.in_order(partial(_read, options), alone, 0, 1)
+    read = parallel.in_order(partial(_read, options), alone, 0, processes)
     failures = [
-        Failure(str(log.path), outcome.reason)
-        for log, outcome in zip(job.logs, read, strict=True)
-        if isinstance(outcome, Lost)
+        Failure(str(log.path), one.reason) if isinstance(one, Lost) else one
+        for log, one in zip(job.logs, read, strict=True)
+        if one is not None
     ]
-    left = tuple(log for log, outcome in zip(job.logs, read, strict=True) if not isinstance(outcome, Lost))
-    if not failures:
-        return [], [Failure(job.name, reason)]
-    if not left:
-        return [], failures
-    (outcome,) = parallel.in_order(work, [replace(job, logs=left)], 0, 1)
-    return ([], [Failure(job.name, outcome.reason), *failures]) if isinstance(outcome, Lost) else (
-        outcome[0], [*outcome[1], *failures]
-    )
+    left = tuple(log for log, one in zip(job.logs, read, strict=True) if one is None)
+    if not failures or not left:
+        return [], failures or [whole]
+    (again,) = parallel.in_order(work, [replace(job, logs=left)], 0, processes)
+    reports, others = ([], [Failure(job.name, again.reason)]) if isinstance(again, Lost) else again
+    return reports, [*others, *failures]
 
 
-def _read(options: AnalyzeOptions, job: RunFiles) -> None:
-    """Read a log, to see what becomes of it. What can be told of it is told where all are read."""
-    try:
-        runs_in(job, options)
-    except MemoryError:
-        raise
-    except Exception:
-        return
+def _whole(job: RunFiles | Failure, outcome: Outcome[_T] | Lost) -> Failure | None:
+    """Why nothing came of a job, where that was no error of a log, which would have been told as the log's own."""
+    if isinstance(outcome, Lost):
+        return Failure(job.name if isinstance(job, RunFiles) else job.path, outcome.reason)
+    reports, failures = outcome
+    if isinstance(job, Failure) or reports or len(failures) != 1 or failures[0].path != job.name:
+        return None
+    return failures[0] if is_no_ones(failures[0]) else None
+
+
+def _read(options: AnalyzeOptions, job: RunFiles) -> Failure | None:
+    """Read one log alone: why it cannot be, where no reader says so. That is told where all are read."""
+    failure = failure_of(str(job.logs[0].path), options, partial(runs_in, job, options))
+    return failure if failure is not None and is_no_ones(failure) else None
 
 
 def _seconds(run: RunFiles) -> float:

@@ -42,6 +42,18 @@ def each_log(
     return results, failures
 
 
+def failure_of(name: str, options: AnalyzeOptions, work: Callable[[], object]) -> Failure | None:
+    """Why some work cannot be done, None where it can. Raises `ConfigError`."""
+    failures: list[Failure] = []
+    _guarded(name, options, work, failures)
+    return next(iter(failures), None)
+
+
+def is_no_ones(failure: Failure) -> bool:
+    """Whether a failure is none that a reader of logs told: a bug, or for want of memory."""
+    return failure.bug is not None or failure.message in (NO_MEMORY, TOO_DEEP)
+
+
 def _used(use: Callable[[RunLog], _T], run: RunParts, options: AnalyzeOptions) -> _T:
     return use(log_of(run, options))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -181,3 +182,21 @@ def test_a_log_that_is_moved_into_its_database_while_both_are_copied(
     assert long_table(reading).height == 2001
     assert reading.skipped == ()
     assert len(copied) > 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps what is open")
+def test_a_copy_leaves_nothing_behind_whenever_its_reader_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, copies = tmp_path / "a.db", tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(copies))
+    with closing(sqlite3.connect(database)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("CREATE TABLE t (x)")
+        writer.executemany("INSERT INTO t VALUES (?)", [(i,) for i in range(1000)])
+        writer.commit()
+        with sqlite.connection_to(database) as connection:
+            assert not [file for folder in copies.iterdir() for file in folder.iterdir()]
+            assert connection.execute("SELECT count(*), sum(x) FROM t").fetchone() == (1000, 499500)
+    assert not list(copies.iterdir())
