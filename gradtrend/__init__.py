@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradtrend.loading import quiet_while_loading
 
-quiet_while_loading()  # before all else
+quiet_while_loading()  # before all that takes time
 
-from gradtrend.errors import (  # noqa: E402
+from gradtrend.errors import (
     ConfigError,
     EmptyLogError,
     GradtrendError,

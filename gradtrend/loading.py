@@ -13,7 +13,7 @@ _NAMES = frozenset({"gradtrend", "gradtrend.exe", "gradtrend-script.py"})
 
 
 def quiet_while_loading() -> None:
-    """End at once and without a word on Ctrl-C, if this process is the command line and not a program that imports us."""
+    """End at once and without a word on Ctrl-C, if this process is the command line and no program that imports us."""
     if _is_command_line() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
@@ -38,5 +38,4 @@ def _is_command_line() -> bool:
     if threading.current_thread() is not threading.main_thread():  # which alone may set signals
         return False
     program = os.path.basename(sys.argv[0]) if sys.argv else ""  # noqa: PTH119  nothing more is to be loaded yet
-    words = sys.orig_argv
-    return program in _NAMES or any(pair == ("-m", "gradtrend") for pair in zip(words, words[1:], strict=False))
+    return program in _NAMES or " -m gradtrend " in f"{' '.join(sys.orig_argv)} "

@@ -37,10 +37,10 @@ def write_text(stream: TextIO, text: str) -> None:
 
 
 def with_buffers() -> None:
-    """Give standard output a buffer where it has none (`PYTHONUNBUFFERED`): without, Python drops what a write leaves."""
+    """Give standard output a buffer where it has none (`PYTHONUNBUFFERED`): else Python drops what a write leaves."""
     out = sys.stdout
     raw = getattr(out, "buffer", None)
-    if isinstance(raw, io.FileIO):
+    if isinstance(out, io.TextIOWrapper) and isinstance(raw, io.FileIO):
         buffered = io.BufferedWriter(raw)
         sys.stdout = io.TextIOWrapper(buffered, out.encoding, out.errors, line_buffering=True, write_through=False)
         out.detach()

@@ -49,9 +49,10 @@ def in_order(
     all pay for several, and on one else; with 0 processes here, unguarded.
 
     An item that kills its process is tried once more with nothing beside it, and is `Lost` if that is killed as well,
-    or for want of memory. Other errors are raised here. `streams` are the places of items that can be taken up once,
-    and by no new process; `quiet` is what others may not say on standard error. Where no process can be started the work is done here. `work`, items and results must be
-    picklable where processes cannot be forked; what cannot be sent is done here.
+    or for want of memory. Other errors are raised here. Where no process can be started the work is done here. `work`,
+    items and results must be picklable where processes cannot be forked; what cannot be sent is done here. `streams`
+    are the places of items that can be taken up once, and by no new process; with `quiet` nothing is shown of what the
+    others say on standard error.
     Raises `UnguardedScriptError` in a process that was started and, for want of a guard, has come here by the script.
     """
     if not processes:

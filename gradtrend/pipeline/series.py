@@ -15,9 +15,7 @@ from gradtrend.pipeline.failures import found_runs
 from gradtrend.pipeline.runs import AnalyzeOptions
 
 
-def read_path(
-    path: str, options: AnalyzeOptions, processes: int = 0
-) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
+def read_path(path: str, options: AnalyzeOptions, processes: int = 0) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
     """The run, or the runs, at `path` as read, without judgement; `processes` as `analyze_paths` has them."""
     outcomes = each_apart(found_runs(path, options), options, _as_read, processes)
     return tuple(log for found, _ in outcomes for log in found), tuple(f for _, failed in outcomes for f in failed)

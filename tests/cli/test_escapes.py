@@ -1,4 +1,4 @@
-"""Texts of rule files, paths and options hold what a terminal would obey: it is shown as an escape, wherever it stands."""
+"""Texts of rule files, paths and options may hold what a terminal would obey: it is shown as an escape everywhere."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def mine(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         ["nosuch\x1b[31m"],
     ],
 )
-def test_nothing_that_a_terminal_would_obey_is_printed(call: Call, exploding: Path, mine: Path, words: list[str]) -> None:
+def test_nothing_that_a_terminal_would_obey_is_printed(
+    call: Call, exploding: Path, mine: Path, words: list[str]
+) -> None:
     given = [str(exploding) if word == "RUN" else word for word in words]
     done = call(*given, *(["--rules", mine] if len(words) < 4 and len(words[0]) < 8 else []))
     assert done.exit_code in (0, 1, 2)

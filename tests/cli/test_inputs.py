@@ -113,7 +113,9 @@ def test_a_report_beside_the_logs_is_written_and_replaced(call: Call, run: Path)
             assert (run / name).read_text().startswith("{")
 
 
-def test_standard_output_by_its_usual_name(call: Call, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_output_by_its_usual_name(
+    call: Call, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert call("analyze", run, "-o", "-").stdout == call("analyze", run).stdout
     assert not os.path.lexists("-")

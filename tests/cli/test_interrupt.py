@@ -62,7 +62,9 @@ def test_ctrl_c_while_it_loads(tmp_path: Path, module: str) -> None:
 
 
 def test_a_program_that_imports_the_package_keeps_its_own_ctrl_c(tmp_path: Path) -> None:
-    code = "import signal, gradtrend, gradtrend.cli\nassert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    code = (
+        "import signal, gradtrend, gradtrend.cli\nassert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    )
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(SOURCE)}, check=True)
 
 
