@@ -69,9 +69,7 @@ def mine(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         ["nosuch\x1b[31m"],
     ],
 )
-def test_nothing_that_a_terminal_would_obey_is_printed(
-    call: Call, exploding: Path, mine: Path, words: list[str]
-) -> None:
+def test_nothing_that_a_terminal_would_obey_is_shown(call: Call, exploding: Path, mine: Path, words: list[str]) -> None:
     given = [str(exploding) if word == "RUN" else word for word in words]
     done = call(*given, *(["--rules", mine] if len(words) < 4 and len(words[0]) < 8 else []))
     assert done.exit_code in (0, 1, 2)
