@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
-from gradtrend.errors import InputError
-from gradtrend.ingest import RunFiles, adapters_of, find_runs
+from gradtrend.errors import ConfigError, InputError
+from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
 from gradtrend.model.report import Failure, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.apart import each_apart
 from gradtrend.pipeline.failures import found_runs
 from gradtrend.pipeline.inputs import check_no_input
+from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.pipeline.selection import rule_ids, without
 
+_R = TypeVar("_R")
 _SHOWN_RUNS = 10  # named where one run was wanted and several were found
 
 
@@ -56,22 +59,46 @@ def _shown(between: str, texts: Sequence[str]) -> str:
 def each_run(path: str, options: AnalyzeOptions) -> Iterator[RunReport]:
     """The judgement of each run at `path`, one after another.
 
-    Raises `ConfigError` as `analyze_paths`, and `InputError` behind the last one for what could not be read; for a bug
+    Raises `ConfigError` as `analyze_paths`, and behind the last one `InputError` for what could not be read; for a bug
     what has brought it about.
     """
     plan = _plan(options)
     adapters_of(options.format)
     unread: list[InputError] = []
+    bugs: list[Exception] = []
     for files in find_runs(path, options.format, options.wanted, options.names):
-        for run in runs_in(files, options):
-            try:
-                yield _report(plan, log_of(run, options))
-            except InputError as error:
-                unread.append(error)
+        for run in _tried(files.name, partial(runs_in, files, options), unread, bugs) or ():
+            report = _tried(run.name, partial(_report_of, plan, run), unread, bugs)
+            if report is not None:
+                yield report
+    if bugs:
+        raise bugs[0]
     if len(unread) == 1:
         raise unread[0]
     if unread:
         raise InputError(f"{path}: {len(unread)} runs could not be read", _shown("; ", [e.message for e in unread]))
+
+
+def _report_of(plan: _Plan, run: RunParts) -> RunReport:
+    return _report(plan, log_of(run, plan.options))
+
+
+def _tried(name: str, work: Callable[[], _R], unread: list[InputError], bugs: list[Exception]) -> _R | None:
+    """The outcome of some work on one run, or None and an error more."""
+    try:
+        return work()
+    except InputError as error:
+        unread.append(error)
+    except ConfigError:
+        raise
+    except RecursionError:
+        unread.append(InputError(f"{name}: {TOO_DEEP}"))
+    except Exception as error:
+        if lacks_memory(error):
+            unread.append(InputError(f"{name}: {NO_MEMORY}"))
+        else:
+            bugs.append(error)
+    return None
 
 
 def analyze_paths(

@@ -11,8 +11,7 @@ from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline.memory import NO_MEMORY, lacks_memory
-from gradtrend.pipeline.parallel import TOO_DEEP
+from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in, whose_bug
 
 _T = TypeVar("_T")

@@ -6,6 +6,7 @@ import errno
 import os
 
 NO_MEMORY = "there was not enough memory to read it"
+TOO_DEEP = "it is nested too deep"  # the stack is memory, too
 # What native code says that finds none: the loader of libraries, the allocator, those who start threads.
 _WORDS = ("cannot allocate memory", "failed to map segment", "can't start new thread", "failed to spawn", "ThreadPool")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-from gradtrend.pipeline.memory import NO_MEMORY, lacks_memory
+from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
 from gradtrend.pipeline.workers import READY, Job, Worker, end_all, forked, may_fork, spawned
 
 _T = TypeVar("_T")
@@ -20,7 +20,6 @@ LEAST_SECONDS = 0.5
 _MOST_PROCESSES = 16  # each takes 100 MB, and one disk feeds them all
 _MOST_FAILED_STARTS = 3  # in a row: then something ends them all, as a script without a guard does
 
-TOO_DEEP = "it is nested too deep"
 _GUESSES = {"SIGKILL": "out of memory?", "SIGABRT": "out of memory?", "SIGBUS": "was the file cut while it was read?"}
 
 
