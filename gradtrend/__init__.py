@@ -6,6 +6,10 @@ captured steps. Importing this package loads nothing heavy.
 
 from __future__ import annotations
 
+from gradtrend.loading import quiet_while_loading
+
+quiet_while_loading()  # before all that takes time
+
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,10 +18,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from gradtrend.loading import quiet_while_loading
-
-quiet_while_loading()  # before all that takes time
 
 from gradtrend.errors import (
     ConfigError,

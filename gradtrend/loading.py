@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-from types import FrameType
+
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all of this
+if TYPE_CHECKING:
+    from types import FrameType
 
 INTERRUPTED = 130  # what a shell says of a program that Ctrl-C has ended
 _NAMES = frozenset({"gradtrend", "gradtrend.exe", "gradtrend-script.py"})
@@ -35,7 +37,5 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _is_command_line() -> bool:
-    if threading.current_thread() is not threading.main_thread():  # which alone may set signals
-        return False
     program = os.path.basename(sys.argv[0]) if sys.argv else ""  # noqa: PTH119  nothing more is to be loaded yet
     return program in _NAMES or " -m gradtrend " in f"{' '.join(sys.orig_argv)} "

@@ -40,6 +40,7 @@ def call_with(tmp_path: Path, at: str, by: str, *words: str) -> subprocess.Compl
 @pytest.mark.parametrize(
     "module",
     [
+        "inspect",
         "gradtrend.errors",
         "gradtrend.model.report",
         "gradtrend.cli",
