@@ -33,8 +33,8 @@ def lacks_memory(error: BaseException) -> bool:
     """Whether an error, or one that it came of, is for want of memory; where memory is limited, also one of a library
     that could be loaded in part only.
     """
-    if memory_limit() is not None and _is_foreign(error):
-        return True
+    if memory_limit() is not None and (isinstance(error, SystemError | ImportError) or _is_foreign(error)):
+        return True  # C code that finds none may end without saying so
     seen: BaseException | None = error
     for _ in range(10):
         if seen is None:
