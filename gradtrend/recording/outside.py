@@ -29,7 +29,7 @@ def snapshot_outside(model: torch.nn.Module, before: bool) -> OutsideState:
 def plain_attributes(model: torch.nn.Module) -> Iterator[tuple[tuple[str, str], Any]]:
     """Each plain attribute of each module: (module, attribute) and its number, text or None."""
     for module, owner in model.named_modules():
-        for name, value in _own(owner):
+        for name, value in own_attributes(owner):
             if value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= _MAX_TEXT):
                 yield (module, name), value
 
@@ -37,7 +37,7 @@ def plain_attributes(model: torch.nn.Module) -> Iterator[tuple[tuple[str, str], 
 def generators(model: torch.nn.Module) -> Iterator[tuple[tuple[str, str], Any]]:
     """Each random generator that a module keeps: (module, attribute) and the generator."""
     for module, owner in model.named_modules():
-        for name, value in _own(owner):
+        for name, value in own_attributes(owner):
             if isinstance(value, torch.Generator | np.random.Generator | random.Random):
                 yield (module, name), value
 
@@ -84,6 +84,7 @@ def as_payload(outside: OutsideState) -> dict[str, Any]:
     }
 
 
-def _own(module: torch.nn.Module) -> list[tuple[str, Any]]:
+def own_attributes(module: torch.nn.Module) -> list[tuple[str, Any]]:
+    """The attributes of a module that are not those every module has."""
     attributes: Mapping[str, Any] = vars(module)
     return [(name, value) for name, value in attributes.items() if name not in _OWN]

@@ -6,12 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 
 from gradtrend.model.contents import CaptureContents, TensorRef
-from gradtrend.recording.outside import generator_state, generators, plain_attributes, set_generator_state
+from gradtrend.recording.outside import (
+    generator_state,
+    generators,
+    own_attributes,
+    plain_attributes,
+    set_generator_state,
+)
+from gradtrend.recording.trees import map_leaves, named_leaves, parts_of
 from gradtrend.replay.subject.tensors import build, read_tensor
 
+_DATA = (torch.Tensor, np.ndarray, bool, int, float, str)
 _SHOWN = 3  # attributes that a sentence names
 _Place = tuple[str, str]  # module, attribute
 
@@ -21,7 +30,8 @@ class Outside:
     """The values that every run of the step begins with.
 
     `taken` says whence: "before" or "after" the captured step, or from a freshly built "model". `put_back` are
-    attributes and buffers that differed from those of the freshly built one, `tensors` other attributes that it has. A
+    attributes and buffers that differed from those of the freshly built one, `tensors` other attributes that it has.
+    `data` are attributes that hold tensors, arrays or containers, `names` all attributes by module. A
     generator whose state from before the step is not known runs on from one run to the next: what depends on its
     numbers then shows as differing runs.
     """
@@ -32,11 +42,17 @@ class Outside:
     tensors: tuple[str, ...] = ()
     taken: str = "model"
     refused: tuple[str, ...] = ()
+    data: dict[_Place, Any] = field(default_factory=dict)
+    names: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def restore(self, model: torch.nn.Module) -> None:
         """Put the values back into the model."""
-        for place, _ in changed_attributes(model, self.attributes):
-            _set(model, place, self.attributes[place])
+        for module, owner in model.named_modules():
+            for name in [name for name in vars(owner) if _is_new(name, vars(owner)[name], self.names.get(module))]:
+                del vars(owner)[name]
+        set_attributes(model, self.attributes)
+        for place, value in self.data.items():
+            _set(model, place, map_leaves(value, _copied))
         for place, generator in generators(model) if self.taken == "before" else ():
             if place in self.states:
                 set_generator_state(generator, self.states[place])
@@ -65,9 +81,19 @@ def put_outside(contents: CaptureContents, model: torch.nn.Module) -> Outside:
         states={place: generator_state(generator) for place, generator in generators(model)},
         put_back=tuple(put),
         tensors=tuple(_tensor_attributes(model)),
+        data=dict(_data_attributes(model)),
+        names={module: frozenset(vars(owner)) for module, owner in model.named_modules()},
         taken="model" if captured is None else "before" if captured.before else "after",
         refused=tuple(refused),
     )
+
+
+def set_attributes(model: torch.nn.Module, values: Mapping[_Place, Any]) -> None:
+    """Put plain values back where they are others now."""
+    for (module, name), value in values.items():
+        attributes = vars(model.get_submodule(module))
+        if name not in attributes or not _same(attributes[name], value):
+            attributes[name] = value
 
 
 def changed_attributes(model: torch.nn.Module, known: Mapping[_Place, Any]) -> Iterator[tuple[_Place, Any]]:
@@ -134,7 +160,31 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and (one == other or one != one)  # NaN is itself
+    return type(one) is type(other) and (one == other or (one != one and other != other))  # NaN is itself
+
+
+def _data_attributes(model: torch.nn.Module) -> Iterator[tuple[_Place, Any]]:
+    """The attributes that a step may change in place: tensors, arrays and containers of data."""
+    for module, owner in model.named_modules():
+        for name, value in own_attributes(owner):
+            if isinstance(value, torch.Tensor | np.ndarray) or (parts_of(value) is not None and _is_data(value)):
+                yield (module, name), map_leaves(value, _copied)
+
+
+def _is_data(tree: Any) -> bool:
+    """Whether every leaf is a tensor, an array or a plain value; other objects stay who they are."""
+    return all(leaf is None or isinstance(leaf, _DATA) for _, leaf in named_leaves(tree))
+
+
+def _copied(leaf: Any) -> Any:
+    if isinstance(leaf, torch.Tensor):
+        return leaf.detach().clone().requires_grad_(leaf.requires_grad)
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+
+
+def _is_new(name: str, value: Any, known: frozenset[str] | None) -> bool:
+    """Whether a run has made this attribute, and it is data: no part of the model, no function in place of its own."""
+    return known is not None and name not in known and not callable(value) and not isinstance(value, torch.nn.Parameter)
 
 
 def _tensor_attributes(model: torch.nn.Module) -> Iterator[str]:
