@@ -98,7 +98,7 @@ class _Study:
         """Runs that differ, with whether the first runs of new processes do, which nothing was left behind for."""
         first_run, path = self.options.first_run, self.contents.summary.path
         differ = 0 < repeats.failures < repeats.runs or repeats.spread > SPREAD_LIMIT
-        if first_run is None or not differ:
+        if first_run is None or not differ or self.subject.outside.runs_on:
             return repeats
         firsts = [first_run(path, str(self.subject.device), precision) for _ in range(_FRESH_PROCESSES)]
         return repeats if None in firsts else replace(repeats, fresh_agree=len(set(firsts)) == 1)

@@ -103,7 +103,15 @@ def _refusals(contents: CaptureContents) -> Iterator[str]:
 
 
 def _trees(contents: CaptureContents) -> list[Node]:
-    return [contents.recipe.keywords, contents.microbatches, contents.state, contents.rng, *_generators(contents)]
+    data = [] if contents.outside is None else [contents.outside.data]
+    return [
+        contents.recipe.keywords,
+        contents.microbatches,
+        contents.state,
+        *data,
+        contents.rng,
+        *_generators(contents),
+    ]
 
 
 def _generators(contents: CaptureContents) -> list[Node]:
