@@ -59,9 +59,21 @@ class _Searched:
 
 
 def _searched(subject: Subject, precision: str, index: int, batch: Any, backward: bool) -> _Searched:
-    layout = batches.layout_of(batch, time_comes_first(subject.model))
-    if layout is None or layout.size < 2 or batches.is_empty(batch):
-        return _Searched(layout.size if layout else None, note=_no_samples(batch, layout))
+    layouts = batches.layouts_of(batch, time_comes_first(subject.model))
+    if not layouts or layouts[0].size < 2 or batches.is_empty(batch):
+        return _Searched(layouts[0].size if layouts else None, note=_no_samples(batch, bool(layouts)))
+    tried = (_searched_along(subject, precision, index, batch, layout, backward) for layout in layouts)
+    found = []
+    for one in tried:
+        if one.samples:
+            return one
+        found.append(one)
+    return found[0]
+
+
+def _searched_along(
+    subject: Subject, precision: str, index: int, batch: Any, layout: Layout, backward: bool
+) -> _Searched:
     parts, _ = part_runs(subject, precision, index, batch, layout, backward)
     numbers, note, together = _search(parts)
     return _Searched(
@@ -82,10 +94,10 @@ def _none_alone(count: int, backward: bool) -> str:
     return "the microbatch does not fail when it is run again: what the step is given differs from run to run"
 
 
-def _no_samples(batch: Any, layout: Layout | None) -> str:
+def _no_samples(batch: Any, any_layout: bool) -> str:
     if batches.is_empty(batch):
         return "the microbatch is empty: it holds a tensor without any sample"
-    return "the microbatch has no samples to tell apart" if layout is None else "the microbatch has one sample"
+    return "the microbatch has one sample" if any_layout else "the microbatch has no samples to tell apart"
 
 
 def _fails(subject: Subject, precision: str, index: int, batch: Any, backward: bool) -> bool:
