@@ -75,7 +75,7 @@ def _precision(precision: Mapping[str, Node], backend: Mapping[str, Node], other
     autocast, scaled = precision["autocast"], precision.get("loss_scale") is not None
     if not isinstance(autocast, str | None):
         return None
-    name = "float32" if autocast is None else f"{autocast}-scaled" if scaled else autocast
+    name = "float32" if autocast is None else f"{autocast}-scaled" if scaled and autocast == "float16" else autocast
     if name == "float32" and other is not None:
         return other if other == "float64" else f"{other}-true"
     device = backend.get("device")

@@ -12,17 +12,19 @@ from gradtrend.replay.conclude.words import numbers
 _SHOWN = 3  # samples that a sentence names
 
 
-def blamed(blame: Blame | None) -> Iterator[str]:
-    """Of a step that fails."""
+def blamed(blame: Blame | None) -> list[str]:
+    """Of a step that fails, the samples first."""
     if blame is None:
-        return
+        return []
+    sentences = [_samples(blame)] if blame.samples else []
     if blame.microbatches:
         many = len(blame.microbatches) > 1
-        yield f"Microbatch{'es' if many else ''} {numbers(blame.microbatches)} fail{'' if many else 's'} alone."
-    if blame.samples:
-        yield _samples(blame)
+        sentences.append(
+            f"Microbatch{'es' if many else ''} {numbers(blame.microbatches)} fail{'' if many else 's'} alone."
+        )
     if blame.note:
-        yield f"{blame.note[0].upper()}{blame.note[1:]}."
+        sentences.append(f"{blame.note[0].upper()}{blame.note[1:]}.")
+    return sentences
 
 
 def carried(blame: Blame | None, shares: Sequence[Share]) -> Iterator[str]:

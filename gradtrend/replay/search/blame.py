@@ -19,6 +19,7 @@ from gradtrend.replay.search.samples import (
 )
 from gradtrend.replay.subject.subject import Subject
 
+_MAX_TRIED = 8  # samples that are given other random numbers, to see whether theirs are to blame
 _MAX_SEARCHED = 4  # microbatches whose samples are looked for; each takes some runs of the step
 
 
@@ -40,9 +41,9 @@ def blame(subject: Subject, precision: str, backward: bool) -> Blame:
         samples=tuple(sample for one in explained for sample in one.samples),
         batch_size=next((one.size for one in searched if one.size is not None), None),
         cured=None if len(explained) < len(bad) or None in cured else all(cured),
-        note=next((one.note for one in searched if not one.samples), None),
-        together=any(one.together for one in searched),
-        by_chance=any(one.by_chance for one in searched),
+        note=next((one.note for one in searched if one.note is not None), None),
+        together=bool(explained) and all(one.together for one in explained),
+        by_chance=bool(explained) and all(one.by_chance for one in explained),
     )
 
 
@@ -81,7 +82,7 @@ def _searched_along(
         samples=tuple(Sample(index, number, batches.identity(batch, number, layout.size)) for number in numbers),
         note=note,
         together=together,
-        cured=_is_finite_without(parts, numbers),
+        cured=None if parts.exhausted else _is_finite_without(parts, numbers),
         by_chance=bool(numbers) and parts.draws and not _fails_whatever_is_drawn(parts, numbers),
     )
 
@@ -113,7 +114,7 @@ def _search(parts: PartRuns) -> tuple[list[int], str | None, bool]:
     if len(alone) > size // 2:
         return [], f"{len(alone)} of {size} samples fail alone", False
     if alone:
-        return alone, None, False
+        return alone, "more may fail: so many do that not all were searched" if parts.exhausted else None, False
     if parts.refused:
         return [], f"the step does not run on part of the batch ({parts.refused[0][:120]})", False
     jointly = failing_together(parts)
@@ -131,4 +132,4 @@ def _is_finite_without(parts: PartRuns, numbers: Sequence[int]) -> bool | None:
 
 def _fails_whatever_is_drawn(parts: PartRuns, numbers: Sequence[int]) -> bool:
     """Whether the samples also fail with other random numbers: those that begin the run, not those of their places."""
-    return any(parts.fails_with_other_numbers([number]) for number in numbers)
+    return any(parts.fails_with_other_numbers([number]) for number in numbers[:_MAX_TRIED])
