@@ -136,6 +136,6 @@ def _last_start(climb: FloatArray) -> int:
     beyond all before that.
     """
     highest = np.maximum.accumulate(climb)
-    low = int(np.argmin(climb / highest))
+    low = int(np.argmin(np.divide(climb, highest, out=np.ones_like(climb), where=highest > 0)))
     beyond = np.flatnonzero(climb[low:] > highest[low])
     return low + int(beyond[0]) if climb[low] < _RELAPSE * highest[low] and len(beyond) else 0

@@ -116,7 +116,7 @@ def _repeats(steps: _Ints, values: _Floats, begin: int, at: int, end: int) -> bo
     if not len(i):
         return False
     x, y = values[begin:at][i], values[at:end][j]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         same = np.isfinite(x - y) & (np.abs(x - y) <= _SAME * np.maximum(np.abs(x), np.abs(y)))
     telling = np.isfinite(x) | np.isfinite(y)
     return bool(telling.sum() > 1 and same[telling].mean() >= _REPEATED and same[telling][-1])
@@ -141,7 +141,7 @@ def _goes_on(before: _Floats, after: _Floats) -> bool:
 def _level(values: _Floats) -> float:
     """The size of a few values, as a logarithm; inf of what has no number."""
     finite = np.abs(values[np.isfinite(values)])
-    return float(np.log(np.median(finite) + 1e-30)) if len(finite) else float("inf")
+    return float(np.median(np.log(finite + 1e-30))) if len(finite) else float("inf")
 
 
 def _counted_on(reading: Reading, chosen: Iterable[str]) -> list[tuple[str, float]]:
