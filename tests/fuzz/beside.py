@@ -19,7 +19,7 @@ def overflow(chance: random.Random, folder: Path) -> Job:
         return Job(put(folder, "train.log", chance.choice(seeds("runs/console/*/*.log")) + report))
     rank = chance.choice(("0", "1", "00", "-1", "9" * 18, "9" * 30, "x", "٣"))
     put(folder, f"debug/underflow_overflow_rank{rank}.log", report)
-    put(folder, "train.log", chance.choice(seeds("runs/lightly/broken_uo/train.log")))
+    put(folder, "train.log", b"".join(seeds("runs/lightly/broken_uo/train.log")[0].splitlines(True)[:90]))
     return Job(folder)
 
 

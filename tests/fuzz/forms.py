@@ -112,36 +112,30 @@ def _folder(chance: random.Random, folder: Path) -> Job:
     return Job(folder)
 
 
-def _text_form(name: str, make: Callable[[random.Random], bytes], *adapters: str, share: float = 1.0) -> Form:
-    return Form(_named(name, make), adapters, share)
+def _mmengine(chance: random.Random) -> bytes:
+    return mutated_lines(seeds("runs/mmengine/*/*.json"), chance, bent_json_line)
 
+
+_state = document("runs/trainer-state/*/trainer_state.json")
 
 FORMS: Mapping[str, Form] = {
-    "jsonl": _text_form("metrics.jsonl", jsonl, "jsonl"),
-    "csv": _text_form("metrics.csv", csv, "csv"),
-    "bare": Form(_bare),
-    "trainer-state": _text_form(
-        "trainer_state.json", document("runs/trainer-state/*/trainer_state.json"), "trainer-state"
-    ),
-    "mmengine": Form(
-        _named(
-            "20260101_100000/vis_data/scalars.json",
-            lambda c: mutated_lines(seeds("runs/mmengine/*/*.json"), c, bent_json_line),
-        ),
-        ("mmengine",),
-    ),
-    "tensorboard-json": _text_form("run-tag-grad_norm.json", download, "tensorboard-json"),
+    "jsonl": Form(_named("metrics.jsonl", jsonl), ("jsonl",)),
+    "csv": Form(_named("metrics.csv", csv), ("csv",)),
+    "bare": Form(_bare, share=1.5),
+    "trainer-state": Form(_named("trainer_state.json", _state), ("trainer-state",)),
+    "mmengine": Form(_named("20260101_100000/vis_data/scalars.json", _mmengine), ("mmengine",)),
+    "tensorboard-json": Form(_named("run-tag-grad_norm.json", download), ("tensorboard-json",), 1.5),
     "dvclive": Form(_dvclive, ("dvclive",)),
-    "console": _text_form("train.log", console, "console"),
-    "tensorboard": _text_form("events.out.tfevents.1700000000.host.1.0", events, "tensorboard"),
-    "wandb": _text_form("wandb/run-20260101_000000-fixture0/run-fixture0.wandb", wandb, "wandb"),
-    "mlflow": Form(_mlflow, ("mlflow",), 0.6),
-    "mlruns": Form(_mlruns, ("mlflow",), 0.6),
+    "console": Form(_named("train.log", console), ("console",)),
+    "tensorboard": Form(_named("events.out.tfevents.1700000000.host.1.0", events), ("tensorboard",)),
+    "wandb": Form(_named("wandb/run-20260101_000000-fixture0/run-fixture0.wandb", wandb), ("wandb",)),
+    "mlflow": Form(_mlflow, ("mlflow",), 0.7),
+    "mlruns": Form(_mlruns, ("mlflow",), 0.7),
     "trackio": Form(_trackio, ("trackio",)),
-    "packed": Form(packed),
-    "overflow": Form(overflow),
+    "packed": Form(packed, share=1.2),
+    "overflow": Form(overflow, share=0.8),
     "captures": Form(capture),
     "settings": Form(settings),
-    "rules": Form(rules),
-    "folder": Form(_folder, (), 0.6),
+    "rules": Form(rules, share=1.8),
+    "folder": Form(_folder, share=0.7),
 }

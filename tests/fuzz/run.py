@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -93,6 +94,7 @@ def main() -> int:
     parser.add_argument("--only", type=int, help="this execution of the one format alone")
     parser.add_argument("--kept", type=Path, help="a folder for the inputs that broke something")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     forms = given.format or list(FORMS)
     with tempfile.TemporaryDirectory() as folder:
         if given.only is not None:
