@@ -336,8 +336,18 @@ def doubled(times: int = 60) -> object:
         {"model": {"factory": "a" * 5000, "kwargs": "{}"}},
         {"model": {"factory": "a:b", "kwargs": '{"a": [' + "[]," * 500_000 + "1]}"}},
         {"microbatches": [1] * 20_000},
+        {"microbatches": doubled(22)},
     ],
-    ids=["endless version", "huge version", "huge step", "endless keywords", "long name", "long keywords", "batches"],
+    ids=[
+        "endless version",
+        "huge version",
+        "huge step",
+        "endless keywords",
+        "long name",
+        "long keywords",
+        "batches",
+        "endless batch",
+    ],
 )
 def test_a_field_out_of_all_proportion(tmp_path: Path, changes: dict[str, object]) -> None:
     path = saved(tmp_path / "debug/a.gradtrend.pt", native_capture(**changes))
