@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 UNKNOWN = -1  # stands for "not given" in the integer arrays below
-# No run counts as far, and the distances and sums of smaller numbers are whole numbers of 64 bits; times in ns are larger.
+# No run counts as far, and distances and sums of smaller numbers are whole numbers of 64 bits; times in ns are larger.
 LARGEST = 1 << 53
 
 Ints = npt.NDArray[np.int64]
@@ -20,8 +20,8 @@ def whole_run_steps(
     The arrays have one entry a logged row, UNKNOWN where not given. `certain` says that the format counts within the
     epoch; otherwise the counters are left alone unless they do go back when an epoch begins. A row with only an epoch
     stands at that epoch's end. The base is 0 where an epoch 0 is seen or `zero_based`, else 1. `redrawn` says that one
-    row may come several times, as progress bars do; otherwise i = n again means a new epoch of n. Counters are left alone
-    also where the numbers are beyond `LARGEST`: they count no steps.
+    row may come several times, as progress bars do; otherwise i = n again means a new epoch of n. Numbers
+    beyond `LARGEST` count no steps, and the counters are left alone then too.
     """
     if any(_beyond(numbers) for numbers in (epoch, counter, total)):
         return counter.copy()
