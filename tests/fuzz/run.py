@@ -31,16 +31,20 @@ _BACKSTOP = 10 * SECONDS  # for code in C, which no signal handler reaches: the 
 
 @dataclass(slots=True)
 class Tally:
-    """What was done of one format, and what broke, by the last line that tells the kind."""
+    """What was done of one format, and what broke, by the last line that tells the kind. `slowest` is the longest
+    execution, in seconds, and its number: what took far longer than others is worth a look.
+    """
 
     executions: int = 0
     seconds: float = 0.0
+    slowest: tuple[float, int] = (0.0, 0)
     broken: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
 
     def add(self, number: int, seconds: float, what: str | None) -> int:
         """Counts an execution, and what it broke; how often that kind has been broken by now."""
         self.executions += 1
         self.seconds += seconds
+        self.slowest = max(self.slowest, (seconds, number))
         if what is None:
             return 0
         found = self.broken.setdefault(what.strip().splitlines()[-1][:160], [])
@@ -111,9 +115,9 @@ def _told(tallies: dict[str, Tally]) -> int:
     """Print what was done; how many kinds of things broke."""
     for form, tally in tallies.items():
         rate = tally.executions / tally.seconds if tally.seconds else 0.0
-        print(
-            f"{form:<17}{tally.executions:>8} executions{rate:>8.0f}/s{sum(map(len, tally.broken.values())):>6} broke"
-        )
+        broke = sum(map(len, tally.broken.values()))
+        slowest = f"{tally.slowest[0]:.1f} s (number {tally.slowest[1]})"
+        print(f"{form:<17}{tally.executions:>8} executions{rate:>8.0f}/s{broke:>6} broke, slowest {slowest}")
     for form, tally in tallies.items():
         for kind, found in tally.broken.items():
             print(f"\n{form}: {len(found)} times: {kind}\n  numbers {[number for number, _ in found[:8]]}")
