@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from gradtrend.cli.exit_codes import Policy, exit_code
+from gradtrend.cli.exit_codes import exit_code
 from gradtrend.cli.options import debug_option, reading_options
 from gradtrend.cli.output import emit, stdout_style, tell_failures
 from gradtrend.loading import loaded
+from gradtrend.model.report import Policy
 from gradtrend.report.json.series import log_to_dict
 from gradtrend.report.json.strict import strict_json
 from gradtrend.report.text.series import log_text

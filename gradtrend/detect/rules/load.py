@@ -44,16 +44,17 @@ def builtin_folder() -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / "rules"
 
 
-def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
-    """The shipped rules, with those of `extra` added or put in place of the ones with the same id; in order of id.
+def load_rules(extra: Path | Sequence[Path] | None = None) -> tuple[Rule, ...]:
+    """The shipped rules, with those of `extra`, one folder or several of which a later one wins, added or put in place
+    of the ones with the same id; in order of id.
 
     Raises ConfigError that lists every mistake in every file.
     """
     shipped = _shipped(builtin_folder())
     rules, files, problems = dict(shipped.rules), dict(shipped.files), list(shipped.problems)
-    if extra is not None:
-        _check_folder(extra)
-        own = _read_folder(extra)
+    for folder in [extra] if isinstance(extra, Path) else extra or ():
+        _check_folder(folder)
+        own = _read_folder(folder)
         rules |= {rule_id: _in_place_of(shipped.rules.get(rule_id), rule) for rule_id, rule in own.rules.items()}
         files |= own.files
         problems += own.problems

@@ -58,7 +58,7 @@ def _group_lines(group: Sequence[Finding], style: Style, unit: str) -> list[str]
     top = group[0]
     head = f"  {severity_word(top.severity, style, 7)} {style.paint(escape(f'{top.rule} {top.name}'), 'bold')}"
     subject = _subject(group, style, unit)
-    lines = [f"{head}{subject}"]
+    lines = [f"{head}{subject}{' (known)' if all(f.known for f in group) else ''}"]
     for message in _messages(group):
         lines += wrapped(message, style, "    ", "    ")
     if style.verbose and top.severity is not Severity.INFO:
