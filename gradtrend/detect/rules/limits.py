@@ -114,6 +114,9 @@ def _measured(rule: Rule, way: str | None, measure: str, value: Any, origin: str
     found = {w: sides for w, sides in _values(rule, measure).items() if way in (_EVERYWHERE, w)}
     if not found:
         return rule, [f"{measure}: no limit of {rule.id}{_better(measure, _names(rule, way))}"]
+    several = len({tuple(sorted(sides.items())) for sides in found.values()}) > 1
+    if several and _ALWAYS in found:  # what holds for each way is named by the measure alone
+        found, several = {_ALWAYS: found[_ALWAYS]}, False
     sides = {side for values in found.values() for side in values}
     wanted = value if isinstance(value, dict) else dict.fromkeys(sides, value)
     there = " and ".join(sorted(sides))
@@ -122,7 +125,9 @@ def _measured(rule: Rule, way: str | None, measure: str, value: Any, origin: str
     problems += [f"{measure}: must be a finite number, not {_shown(one)}" for one in wrong]
     if not isinstance(value, dict) and len(sides) > 1:
         problems.append(f"{measure}: has a limit on both sides; give {{ above = ... }} or {{ below = ... }}")
-    if len({tuple(sorted(values.items())) for values in found.values()}) > 1:
+    if not wanted:
+        problems.append(f"{measure}: must be a number, not an empty table")
+    if several:
         ways = [f"{_quoted(w)}.{measure}" for w in found if w != _ALWAYS]
         more = " ..." if len(ways) > _SHOWN_WAYS else ""
         problems.append(

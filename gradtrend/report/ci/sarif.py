@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -30,13 +31,14 @@ from gradtrend.version import __version__
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _FINGERPRINT = "gradtrend/v1"  # the number grows when what goes into it changes
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file's name
 Json = dict[str, Any]
 
 
 def render_sarif(report: Report, style: Style) -> str:
-    """One SARIF run with a result a finding, at the anchor or the log, and a notification a
-    run that could not be judged or path that could not be read; the style plays no part. A known finding is suppressed; the property `fails` says which findings
-    count.
+    """One SARIF run with a result a finding, at the anchor or the log, and a notification a run that could not be
+    judged or a path that could not be read. A known finding is suppressed; the property `fails` says which findings
+    count; the style plays no part.
     """
     results = [(run, finding) for run in report.runs for finding in by_weight(run.findings)]
     rules = _rules(report, [finding for _, finding in results])
@@ -107,7 +109,7 @@ def _location(run: RunReport, finding: Finding, report: Report) -> Json:
 
 def _physical(file: str, line: int | None) -> Json:
     """A place in a file. GitHub shows no result without a line: where none is known it is the first."""
-    uri = quote(file.encode("utf-8", "surrogateescape"))
+    uri = quote(_NO_BYTE.sub("\ufffd", file).encode("utf-8", "surrogateescape"))
     return {"artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"}, "region": {"startLine": line or 1}}
 
 
