@@ -26,7 +26,6 @@ from gradtrend.replay import ReplayOptions, replay_captures, unreadable, with_fi
 
 _PATIENCE = 300.0  # seconds for a process that imports torch and runs one step
 _RAN = (Outcome.CONFIRMED, Outcome.FLAKY, Outcome.NOT_REPRODUCED)
-_FINITE, _NONFINITE = 40, 41  # exit statuses that nothing else has
 
 
 def replay_path(
@@ -152,24 +151,23 @@ def _usual_norm(report: RunReport) -> float | None:
     return next((series.baseline for series in norms), None)
 
 
-def _first_run(path: str, device: str, precision: str) -> bool | None:
-    """Whether the first run of a captured step is finite in a process of its own; None where it cannot be told."""
-    code = "import sys; from gradtrend.pipeline.replay import run_once; sys.exit(run_once(*sys.argv[1:]))"
+def _first_run(path: str, device: str, precision: str) -> str | None:
+    """What the first run of a captured step gives in a process of its own; None where it cannot be told."""
+    code = "import sys; from gradtrend.pipeline.replay import run_once; sys.stdout.write(run_once(*sys.argv[1:]))"
     try:
         done = subprocess.run(
             [sys.executable, "-c", code, path, device, precision], capture_output=True, timeout=_PATIENCE, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return {_FINITE: True, _NONFINITE: False}.get(done.returncode)
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 and done.stdout else None
 
 
-def run_once(path: str, device: str, precision: str) -> int:
-    """Run a captured step once; the exit status that says what came of it, for a process that is started for this."""
+def run_once(path: str, device: str, precision: str) -> str:
+    """Run a captured step once, in a process that is started for this, and say what came of it."""
     from gradtrend.replay import first_run
 
-    contents = read_capture(Path(path))
-    return _FINITE if first_run(contents, device, precision) else _NONFINITE
+    return first_run(read_capture(Path(path)), device, precision)
 
 
 def _run_folder(path: Path) -> Path:

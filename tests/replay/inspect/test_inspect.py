@@ -75,5 +75,5 @@ def test_a_capture_that_is_cut_while_it_is_read_is_an_error(tmp_path: Path) -> N
     inspected(path, {"w": torch.ones(100_000)}, [torch.zeros(1)])
     contents = read_capture(path)
     os.truncate(path, 1000)
-    with pytest.raises(InputError, match="cut while it was read"):
+    with pytest.raises(InputError, match="written to while it was read"):
         list(health.nonfinite_tensors(contents))
