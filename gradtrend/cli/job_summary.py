@@ -21,7 +21,7 @@ def add_to_job_summary(report: Report) -> None:
         return
     try:
         with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as summary:
-            summary.write(reporter("markdown")(report, Style()))
+            summary.write(str(reporter("markdown")(report, Style())))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         complain(f"{_VARIABLE} {escape(file)}: cannot be written ({escape(str(why))})")

@@ -161,9 +161,10 @@ def _held(rule: Rule, value: Any) -> tuple[Rule, list[str]]:
     if not isinstance(value, dict):
         return rule, [f"hold: must be a table, not {_shown(value)}"]
     problems = []
+    holds = [name for name in limits_of(rule) if name.startswith("hold.")]
     for key, number in value.items():
         if key not in ("points", "fraction") or getattr(rule.hold, key) is None:
-            problems.append(f"hold.{key}: no limit of {rule.id}{_better(f'hold.{key}', limits_of(rule))}")
+            problems.append(f"hold.{key}: no limit of {rule.id}{_better(f'hold.{key}', holds)}")
         elif key == "points" and not (type(number) is int and number > 0):
             problems.append(f"hold.points: must be a whole number above 0, not {_shown(number)}")
         elif key == "fraction" and not (_is_number(number) and 0 <= number <= 1):

@@ -13,9 +13,9 @@ from gradtrend.report.wording.style import Style
 from tests.report.ci.made import HOSTILE, hostile, many
 
 # All that the format itself makes of its own words.
-OURS = set(
-    ["h3", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "ul", "ol", "li", "strong", "details", "summary"]
-)
+OURS = {
+    "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "ul", "ol", "li", "strong", "details", "summary",
+}  # fmt: skip
 
 
 class Page(HTMLParser):
