@@ -110,7 +110,10 @@ def _set(rule: Rule, key: str, value: Any, origin: str) -> tuple[Rule, list[str]
 
 
 def _measured(rule: Rule, way: str | None, measure: str, value: Any, origin: str) -> tuple[Rule, list[str]]:
-    """The rule with a limit of a measure, in one way to fire or in all that have it."""
+    """The rule with a limit of a measure, in one way to fire or in all that have it. Pages of rules show a measure's
+    name in words.
+    """
+    measure = measure.replace(" ", "_")
     found = {w: sides for w, sides in _values(rule, measure).items() if way in (_EVERYWHERE, w)}
     if not found:
         return rule, [f"{measure}: no limit of {rule.id}{_better(measure, _names(rule, way))}"]

@@ -30,7 +30,9 @@ from gradtrend.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_FINGERPRINT = "gradtrend/v1"  # the number grows when what goes into it changes
+# The number grows when what goes into it changes. GitHub knows the other one alone, and where it is missing makes it of
+# the line that is pointed at, which many runs share.
+_FINGERPRINTS = ("gradtrend/v1", "primaryLocationLineHash")
 _NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file's name
 Json = dict[str, Any]
 
@@ -83,7 +85,7 @@ def _result(run: RunReport, finding: Finding, report: Report, places: dict[str, 
         "level": _LEVELS[finding.severity],
         "message": {"text": f"{title_of(run)}: {escape(finding.message)}"},
         "locations": [_location(run, finding, report)],
-        "partialFingerprints": {_FINGERPRINT: f"{mark}:{seen[mark]}"},
+        "partialFingerprints": dict.fromkeys(_FINGERPRINTS, f"{mark}:{seen[mark]}"),
         "properties": {
             "run": escape(name_of(run, report)),
             "verdict": run.verdict,

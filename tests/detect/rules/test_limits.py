@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,6 +38,12 @@ def test_a_limit_is_named_by_its_measure() -> None:
     condition = limited(noise=5).when[0]
     assert condition.above == 5.0
     assert condition.why == "Set in pyproject.toml (the rule's own limit is 4). why"
+
+
+def test_a_measure_may_be_written_in_words() -> None:
+    spaced = replace(RULE, when=(Condition("rise_over_noise", "", above=4.0),))
+    (rule,) = with_limits([spaced], {"MY1": {"rise over noise": 5}})
+    assert rule.when[0].above == 5.0
 
 
 def test_one_of_several_ways_is_a_table() -> None:
