@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable
@@ -43,6 +42,8 @@ def fingerprint(run: str, finding: Finding) -> str:
 
 def digest(words: Iterable[str]) -> str:
     """32 hexadecimal digits for some words in their order."""
+    import hashlib  # which a call without fingerprints does without
+
     text = "\0".join(words)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from gradtrend.detect.rules import parsed, text_of
 from gradtrend.errors import ConfigError
-from gradtrend.pipeline.config.keys import config_of
 from gradtrend.pipeline.config.settings import Config
 
 OWN_FILE, SHARED_FILE = "gradtrend.toml", "pyproject.toml"
@@ -28,6 +27,8 @@ def load_config(folder: Path, given: Path | None = None) -> Config:
         raise ConfigError(f"{given}: has no [{_TABLE}]")
     if found is None:
         return Config()
+    from gradtrend.pipeline.config.keys import config_of  # only where there is something to check
+
     file, table, data = found
     return config_of(file, table, data)
 

@@ -77,7 +77,7 @@ def _table(runs: Sequence[RunReport], report: Report) -> list[str]:
 def _level(run: RunReport, report: Report) -> Level:
     if report.policy.blames(run):
         return Level.ERROR
-    if is_unjudged(run):
+    if is_unjudged(run) or any(finding.known for finding in run.findings):
         return Level.WARNING
     return max((level_of(finding, report) for finding in run.findings), default=Level.NOTICE)
 

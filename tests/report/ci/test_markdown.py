@@ -77,6 +77,7 @@ def test_a_known_finding_is_said_to_be_known(exploding: RunReport) -> None:
     known = replace(exploding, findings=tuple(replace(finding, known=True) for finding in exploding.findings))
     found = page(Report(0, (known,)))
     assert "[known]" in found.text
+    assert found.rows[1][0].startswith("⚠")
     assert found.text.startswith("gradtrend: passed")
 
 
