@@ -15,6 +15,7 @@ import pytest
 from click.testing import Result
 
 from tests.places import EXPLODING
+from tests.report.ci.fitting import fits_gitlab, fits_junit, fits_sarif
 
 Call = Callable[..., Result]
 FORMATS = ("junit", "sarif", "github", "gitlab", "markdown")
@@ -78,6 +79,33 @@ def test_sick_is_every_way_to_be_sick(call: Call, exploding: Path, stable: Path)
     assert call("analyze", stable, "--fail-on", "sick").exit_code == 0
     assert call("analyze", exploding, "--fail-on", "sick", "--ignore", "GT101,GT201").exit_code == 0
     assert call("analyze", exploding, "--fail-on", "sik").exit_code == 2
+
+
+def fits(format_: str, text: str) -> None:
+    """Raise unless a report is what its readers demand."""
+    check = {"junit": fits_junit, "sarif": fits_sarif, "gitlab": fits_gitlab}.get(format_)
+    if check is not None:
+        check(text)
+    elif format_ == "github":
+        assert all(
+            line.startswith(("::error ", "::warning ", "::notice ", "gradtrend: ")) for line in text.splitlines()
+        )
+    else:
+        assert "| run | verdict |" in text
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_each_format_of_real_runs_is_what_its_readers_demand(
+    call: Call, exploding: Path, stable: Path, short: Path, tmp_path: Path, format_: str
+) -> None:
+    fits(format_, call("analyze", exploding, stable, short, "gone", "--format", format_).stdout)
+    for place in range(12):
+        norms = [1.0 + place / 100] * 30 + [10.0 ** (k / 2) for k in range(15) if place % 2]
+        rows = [f'{{"step": {step}, "grad_norm": {norm}, "loss": 2}}\n' for step, norm in enumerate(norms)]
+        folder = tmp_path / "runs" / str(place)
+        folder.mkdir(parents=True)
+        (folder / "metrics.jsonl").write_text("".join(rows))
+    fits(format_, call("analyze", tmp_path / "runs", "--format", format_).stdout)
 
 
 @pytest.mark.parametrize("format_", FORMATS)

@@ -5,48 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from gradtrend.model.report import Anchor, Policy, Report, RunReport
 from gradtrend.report.ci.gitlab import render_gitlab
 from gradtrend.report.wording.style import Style
+from tests.report.ci.fitting import fits_gitlab
 from tests.report.ci.made import HOSTILE, hostile, many
-
-# As GitLab's documentation lists the fields of a Code Quality report; it has no schema of its own.
-_TEXT = {"type": "string", "minLength": 1}
-SCHEMA = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "required": ["description", "check_name", "fingerprint", "severity", "location"],
-        "properties": {
-            "description": _TEXT,
-            "check_name": _TEXT,
-            "fingerprint": _TEXT,
-            "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
-            "location": {
-                "type": "object",
-                "required": ["path", "lines"],
-                "properties": {
-                    "path": {"type": "string", "pattern": "^(?!/|\\./)."},
-                    "lines": {
-                        "type": "object",
-                        "required": ["begin"],
-                        "properties": {"begin": {"type": "integer", "minimum": 1}},
-                    },
-                },
-            },
-        },
-    },
-}
 
 
 def entries(report: Report) -> Any:
-    loaded = json.loads(render_gitlab(report, Style()))
-    jsonschema.validate(loaded, SCHEMA)
-    assert len({one["fingerprint"] for one in loaded}) == len(loaded)
-    return loaded
+    return fits_gitlab(render_gitlab(report, Style()))
 
 
 def test_what_fails_is_a_blocker_and_nothing_else(report: Report) -> None:

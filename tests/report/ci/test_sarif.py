@@ -5,23 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from gradtrend.detect.rules import load_rules
 from gradtrend.model.report import Anchor, Policy, Report, RunReport
 from gradtrend.report.ci.sarif import render_sarif
 from gradtrend.report.wording.style import Style
+from tests.report.ci.fitting import fits_sarif
 from tests.report.ci.made import HOSTILE, hostile, many
-
-SCHEMA = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
 
 
 def sarif(report: Report) -> Any:
     """The SARIF run of a report, which fits the schema of the standard."""
-    loaded = json.loads(render_sarif(report, Style()))
-    jsonschema.Draft4Validator(SCHEMA).validate(loaded)
-    (run,) = loaded["runs"]
+    (run,) = fits_sarif(render_sarif(report, Style()))["runs"]
     for result in run["results"]:
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
     return run
