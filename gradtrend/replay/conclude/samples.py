@@ -31,9 +31,8 @@ def carried(blame: Blame | None, shares: Sequence[Share]) -> Iterator[str]:
         if len(shares) > 1:
             yield "No microbatch and no sample stands out: all of the batch has large gradients."
         return
-    if blame.microbatches:
-        has = "has a far larger norm" if len(blame.microbatches) == 1 else "have far larger norms"
-        yield f"Microbatch {numbers(blame.microbatches)} alone {has} than the others."
+    if len({share.microbatch for share in shares}) > 1 and blame.microbatches:
+        yield f"The largest norm is that of microbatch {numbers(blame.microbatches)}."
     for sample in blame.samples[:_SHOWN]:
         beside = {s.sample: s.norm for s in shares if s.sample is not None and s.microbatch == sample.microbatch}
         of = f" of microbatch {sample.microbatch}" if len({share.microbatch for share in shares}) > 1 else ""
