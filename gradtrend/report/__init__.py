@@ -30,7 +30,45 @@ def _json(report: Report, style: Style) -> str:
     return render_json(report, style)
 
 
-REPORTERS: Mapping[str, Reporter] = {"text": _text, "json": _json}
+def _junit(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.junit import render_junit
+
+    return render_junit(report, style)
+
+
+def _sarif(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.sarif import render_sarif
+
+    return render_sarif(report, style)
+
+
+def _github(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.github import render_github
+
+    return render_github(report, style)
+
+
+def _gitlab(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.gitlab import render_gitlab
+
+    return render_gitlab(report, style)
+
+
+def _markdown(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.markdown import render_markdown
+
+    return render_markdown(report, style)
+
+
+REPORTERS: Mapping[str, Reporter] = {
+    "text": _text,
+    "json": _json,
+    "junit": _junit,
+    "sarif": _sarif,
+    "github": _github,
+    "gitlab": _gitlab,
+    "markdown": _markdown,
+}
 
 
 def reporter(name: str) -> Reporter:

@@ -58,12 +58,18 @@ def _group_lines(group: Sequence[Finding], style: Style, unit: str) -> list[str]
     top = group[0]
     head = f"  {severity_word(top.severity, style, 7)} {style.paint(escape(f'{top.rule} {top.name}'), 'bold')}"
     subject = _subject(group, style, unit)
-    lines = [f"{head}{subject}"]
+    lines = [f"{head}{subject}{_known(group)}"]
     for message in _messages(group):
         lines += wrapped(message, style, "    ", "    ")
     if style.verbose and top.severity is not Severity.INFO:
         lines += [style.paint(line, "dim") for line in _evidence_lines(top, style)]
     return lines
+
+
+def _known(group: Sequence[Finding]) -> str:
+    """How many of a group's findings a baseline lists."""
+    count = sum(finding.known for finding in group)
+    return "" if not count else " (known)" if count == len(group) else f" ({count} of {len(group)} known)"
 
 
 def _subject(group: Sequence[Finding], style: Style, unit: str) -> str:
