@@ -16,6 +16,7 @@ from gradtrend.recording.trees import named_leaves, parts_of, with_parts
 from gradtrend.recording.values import kept
 
 _OWN = frozenset(vars(torch.nn.Module()))  # what torch itself keeps in every module
+GENERATORS = (torch.Generator, np.random.Generator, random.Random)
 _DATA = (torch.Tensor, np.ndarray, bool, int, float, str)
 _MAX_ELEMENTS = 1_000_000  # of an attribute: more is a cache of activations, no state
 _MAX_TEXT = 1000  # characters of an attribute: a name or a mode; longer ones are no state
@@ -98,7 +99,7 @@ def generators(model: torch.nn.Module) -> Iterator[tuple[tuple[str, str], Any]]:
     """Each random generator that a module keeps: (module, attribute) and the generator."""
     for module, owner in model.named_modules():
         for name, value in own_attributes(owner):
-            if isinstance(value, torch.Generator | np.random.Generator | random.Random):
+            if isinstance(value, GENERATORS):
                 yield (module, name), value
 
 

@@ -16,6 +16,7 @@ from gradtrend.replay.diagnose.untouched import untouched
 from gradtrend.replay.subject.environment import choose_device, eager
 from gradtrend.replay.subject.failure import named
 from gradtrend.replay.subject.loss import loss_function
+from gradtrend.replay.subject.outside import present_outside
 from gradtrend.replay.subject.subject import Subject
 
 _NO_STEP = "Give step=..., a function of the model and the batch that gives the loss as a 0-d tensor."
@@ -56,6 +57,7 @@ def live_step(model: Any, batch: Any, step: Any, device: str | None) -> Iterator
                 random_states=present_states(place),
                 loss_divisor=1.0,
                 modes={name: module.training for name, module in model.named_modules()},
+                outside=present_outside(model, taken="before"),
             )
             subject.remember()
             yield Live(subject, precision, lambda twin: _loss_of(twin, own, step, place))

@@ -9,10 +9,13 @@ from typing import Any
 
 import torch
 
+from gradtrend.recording.outside import GENERATORS, generator_state, own_attributes, set_generator_state
 from gradtrend.recording.random_states import present_states
+from gradtrend.recording.trees import named_leaves
 from gradtrend.replay.subject import rng
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size: NaN equals itself, -0 is not 0
+_DEEPEST = 10  # containers in one another: a container may hold itself
 _PARAMETER_HOOKS = "_post_accumulate_grad_hooks"
 
 
@@ -56,20 +59,35 @@ def _random_states() -> Callable[[], None]:
 def _attributes(module: torch.nn.Module) -> Callable[[], None]:
     """What puts back the module's attributes: its parameters, buffers, hooks and flags stand among these."""
     known = dict(module.__dict__)
-    held = {name: (value, value.copy()) for name, value in known.items() if _is_container(value)}
+    held = [pair for value in known.values() for pair in _held(value)]
+    own = own_attributes(module)
+    tensors = [_values(leaf) for _, tree in own for _, leaf in named_leaves(tree) if _is_kept(leaf)]
+    states = [(made, generator_state(made)) for _, made in own if isinstance(made, GENERATORS)]
 
     def restore() -> None:
         for name in set(module.__dict__) - set(known):
             del module.__dict__[name]
         module.__dict__.update(known)
-        for value, before in held.values():
+        for value, before in held:
             _refill(value, before)
+        _run(tensors)
+        for made, state in states:
+            set_generator_state(made, state)
 
     return restore
 
 
-def _is_container(value: Any) -> bool:
-    return type(value) in (dict, OrderedDict, list, set, deque)
+def _held(value: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
+    """The container and those in it, each with a copy."""
+    if type(value) not in (dict, OrderedDict, list, set, deque) or depth > _DEEPEST:
+        return
+    yield value, value.copy()
+    for part in value.values() if isinstance(value, dict) else value:
+        yield from _held(part, depth + 1)
+
+
+def _is_kept(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and not torch.nn.parameter.is_lazy(leaf)
 
 
 def _refill(value: Any, before: Any) -> None:

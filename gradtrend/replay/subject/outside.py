@@ -10,6 +10,8 @@ import torch
 
 from gradtrend.recording.outside import (
     copied,
+    data_attributes,
+    generator_state,
     generators,
     plain_attributes,
     set_generator_state,
@@ -55,6 +57,18 @@ class Outside:
         for place, generator in () if self.runs_on else generators(model):
             if place in self.states:
                 set_generator_state(generator, self.states[place])
+
+
+def present_outside(model: torch.nn.Module, taken: str, **more: Any) -> Outside:
+    """What the model keeps outside its state dict now, for every run to begin with."""
+    return Outside(
+        attributes=dict(plain_attributes(model)),
+        states={place: generator_state(generator) for place, generator in generators(model)},
+        data=copied(dict(data_attributes(model))),
+        names={module: frozenset(vars(owner)) for module, owner in model.named_modules()},
+        taken=taken,
+        **more,
+    )
 
 
 def set_attributes(model: torch.nn.Module, values: Mapping[Place, Any]) -> None:

@@ -10,15 +10,20 @@ import torch
 from gradtrend.model.capture import OutsideState
 from gradtrend.model.contents import CaptureContents, TensorRef
 from gradtrend.recording.outside import (
-    copied,
     data_attributes,
-    generator_state,
     generators,
-    plain_attributes,
     set_generator_state,
 )
 from gradtrend.recording.trees import as_tensor, map_tensors, named_leaves
-from gradtrend.replay.subject.outside import Outside, Place, changed_attributes, place_name, same, set_attribute
+from gradtrend.replay.subject.outside import (
+    Outside,
+    Place,
+    changed_attributes,
+    place_name,
+    present_outside,
+    same,
+    set_attribute,
+)
 from gradtrend.replay.subject.revive import revive
 from gradtrend.replay.subject.state import bare
 from gradtrend.replay.subject.tensors import build, read_tensor
@@ -46,14 +51,11 @@ def put_outside(contents: CaptureContents, model: torch.nn.Module, permitted: Co
                 buffer.data = value
         put += _put_data(contents, captured, model, permitted)
         refused = list(_put_generators(contents, model, captured.generators))
-    return Outside(
-        attributes=dict(plain_attributes(model)),
-        states={place: generator_state(generator) for place, generator in generators(model)},
+    return present_outside(
+        model,
+        taken="model" if captured is None else "before" if captured.before else "after",
         put_back=tuple(put),
         tensors=tuple(_tensor_attributes(model, captured.data if captured is not None else ())),
-        data=copied(dict(data_attributes(model))),
-        names={module: frozenset(vars(owner)) for module, owner in model.named_modules()},
-        taken="model" if captured is None else "before" if captured.before else "after",
         refused=tuple(refused),
     )
 

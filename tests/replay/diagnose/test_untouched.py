@@ -237,3 +237,36 @@ def test_the_callers_autocast_is_the_precision() -> None:
         found = gradtrend.diagnose(mlp(1), vectors(), step=lambda m, b: functional.mse_loss(m(b[0]), b[0][:, :10]))
         assert torch.is_autocast_enabled("cpu")
     assert found.precision == "bfloat16"
+
+
+class Remembering(nn.Module):
+    """Keeps what no state dict holds: a generator, a tensor written to in place, a list in a dict, a counter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Linear(4, 3)
+        self.noise = torch.Generator().manual_seed(3)
+        self.memory = torch.zeros(3)
+        self.held: dict[str, list[int]] = {"calls": [0]}
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        self.held["calls"][0] += 1
+        self.memory.add_(1.0)
+        noise = torch.rand(3, generator=self.noise)
+        return self.net(x) / (self.calls < 2) + noise
+
+
+def test_what_a_model_keeps_outside_its_state_dict_is_as_before_and_each_run_begins_with_it() -> None:
+    model = Remembering()
+    memory, held, state = model.memory, model.held, model.noise.get_state()
+    found = gradtrend.diagnose(model, (torch.randn(6, 4), torch.arange(6) % 3), step=_classify, overfit_steps=0)
+    assert all(row.finite for row in found.precisions)  # the second call in a row would divide by zero
+    assert (model.calls, model.held, model.memory is memory, model.held is held) == (0, {"calls": [0]}, True, True)
+    assert torch.equal(model.memory, torch.zeros(3))
+    assert torch.equal(model.noise.get_state(), state)
+
+
+def _classify(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+    return nn.functional.cross_entropy(model(batch[0]), batch[1])
