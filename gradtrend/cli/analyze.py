@@ -13,7 +13,7 @@ from gradtrend.cli.options import debug_option, output_option, reading_options, 
 from gradtrend.cli.output import announce, check_writable, emit, stdout_style, tell_failures, write_whole
 from gradtrend.model.report import Report
 from gradtrend.pipeline.selection import split_list
-from gradtrend.report import REPORTERS, Style, reporter
+from gradtrend.report import POINTS, REPORTERS, Style, reporter
 
 _EPILOG = """\b
 Exit codes:
@@ -73,7 +73,9 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
         check_writable(given["output"])
     reading = ("metric", "loss", "lr", "source", "columns", "run_ids", "experiment", "newest")
     names = (*reading, "rules_dir", "select", "ignore", "replay", "trust")
-    options = AnalyzeOptions(**{name: given[name] for name in names}, announce=announce)
+    options = AnalyzeOptions(
+        **{name: given[name] for name in names}, announce=announce, points=POINTS.get(given["format_"], 0)
+    )
     runs, failures = analyze_paths(paths, options, available_processes())
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
     _deliver(report, policy, given["format_"], given["output"], given["quiet"], given["verbose"])

@@ -38,16 +38,21 @@ def stdout_style() -> Style:
     return Style(colour, unicode, min(_MAX_WIDTH, max(_MIN_WIDTH, columns)))
 
 
-def emit(text: str) -> None:
+def emit(text: str | bytes) -> None:
     """Write to standard output. A reader that has closed the pipe (`| head`) is no error.
 
-    Raises `ConfigError` where it cannot be written (closed, or a full disk).
+    Raises `ConfigError` where it cannot be written (closed, or a full disk), and for bytes on a terminal.
     """
     if sys.stdout is None:
         raise ConfigError("standard output is closed")
+    if isinstance(text, bytes) and sys.stdout.isatty():
+        raise ConfigError("a picture is not for a terminal", "Name a file with -o, or pipe it.")
     encoding = sys.stdout.encoding or "utf-8"
     try:
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        if isinstance(text, bytes):
+            sys.stdout.buffer.write(text)
+        else:
+            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except OSError as error:
         _let_go(sys.stdout)
@@ -107,28 +112,29 @@ def check_writable(target: Path) -> None:
         raise _unwritable(target, error) from None
 
 
-def write_whole(target: Path, text: str) -> None:
+def write_whole(target: Path, text: str | bytes) -> None:
     """Write `target` at once: a reader sees the old file or the new one, never a part.
 
     A device or pipe is written to as it is. Raises `ConfigError`.
     """
+    content = text.encode("utf-8") if isinstance(text, str) else text
     try:
         if _is_special(target):
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(content)
         else:
-            _replace(target.resolve(), text)
+            _replace(target.resolve(), content)
     except BrokenPipeError:  # `-o /dev/stdout | head`, no error there either
         return
     except OSError as error:
         raise _unwritable(target, error) from None
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace(target: Path, content: bytes) -> None:
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         Path(name).chmod(mode)
         Path(name).replace(target)
     except BaseException:

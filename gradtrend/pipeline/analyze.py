@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gradtrend.detect.judge import judge
@@ -21,6 +21,8 @@ from gradtrend.pipeline.selection import rule_ids, without
 # Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
 _SECONDS_A_RUN = 0.008
 _BYTES_A_SECOND = 50e6
+# Of many runs each is kept in fewer points: 1,000 in 4,000 points a series would be 200 MB, and a report of that size.
+_RUNS_IN_DETAIL, _COARSER = 32, 4
 _SHOWN_RUNS = 10  # named where one run was wanted and several were found
 
 
@@ -85,6 +87,8 @@ def analyze_paths(
     plan = _plan(options)
     jobs = [job for path in paths for job in found_runs(path, options)]
     runs = [job for job in jobs if isinstance(job, RunFiles)]
+    if len(runs) > _RUNS_IN_DETAIL:
+        plan = replace(plan, options=replace(options, points=options.points // _COARSER))
     seconds = sum(_seconds(run) for run in runs)
     if options.replay or any(run.is_stream for run in runs):  # torch has threads of its own
         processes = 1
@@ -108,7 +112,7 @@ def _report(plan: _Plan, log: RunLog) -> RunReport:
 
 
 def _judged(log: RunLog, plan: _Plan) -> RunReport:
-    report = judge(log, plan.rules)
+    report = judge(log, plan.rules, plan.options.points)
     if not plan.options.replay:
         return report
     from gradtrend.pipeline.replay import with_replays

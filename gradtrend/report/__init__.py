@@ -13,9 +13,9 @@ from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.failures import failure_message
 from gradtrend.report.wording.style import Style
 
-__all__ = ["REPORTERS", "Reporter", "Style", "escape", "failure_message", "reporter"]
+__all__ = ["POINTS", "REPORTERS", "Reporter", "Style", "escape", "failure_message", "reporter"]
 
-Reporter = Callable[[Report, Style], str]
+Reporter = Callable[[Report, Style], str | bytes]  # bytes are a picture
 
 
 def _text(report: Report, style: Style) -> str:
@@ -30,7 +30,27 @@ def _json(report: Report, style: Style) -> str:
     return render_json(report, style)
 
 
-REPORTERS: Mapping[str, Reporter] = {"text": _text, "json": _json}
+def _html(report: Report, style: Style) -> str:
+    from gradtrend.report.html.report import render_html
+
+    return render_html(report, style)
+
+
+def _svg(report: Report, style: Style) -> str:
+    from gradtrend.report.picture.svg import render_svg
+
+    return render_svg(report, style)
+
+
+def _png(report: Report, style: Style) -> bytes:
+    from gradtrend.report.picture.png import render_png
+
+    return render_png(report, style)
+
+
+REPORTERS: Mapping[str, Reporter] = {"text": _text, "json": _json, "html": _html, "svg": _svg, "png": _png}
+# How many points of each series a format draws: two a pixel of a wide window. The others draw none.
+POINTS: Mapping[str, int] = {"html": 2000, "svg": 2000, "png": 2000}
 
 
 def reporter(name: str) -> Reporter:
