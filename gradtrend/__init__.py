@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Overfit,
         Start,
     )
+    from gradtrend.model.outline import Outline
     from gradtrend.model.replay import (
         Blame,
         Field,
@@ -97,6 +98,7 @@ __all__ = [
     "Order",
     "Origin",
     "Outcome",
+    "Outline",
     "Overfit",
     "OverflowReport",
     "Repeats",
@@ -132,12 +134,12 @@ __all__ = [
 if not TYPE_CHECKING:  # where every misspelt name would be of any type
 
     def __getattr__(name: str) -> Any:
-        """The types of a replay and a diagnosis, which few programs need, when they are first asked for."""
+        """The types of a replay, a diagnosis and a chart, which few programs need, when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from gradtrend.model import diagnosis, replay
+        from gradtrend.model import diagnosis, outline, replay
 
-        return getattr(replay if hasattr(replay, name) else diagnosis, name)
+        return getattr(next(module for module in (replay, diagnosis, outline) if hasattr(module, name)), name)
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from gradtrend.model.advice import SoFar
 from gradtrend.model.report import RunReport
 from gradtrend.model.runlog import Source
@@ -45,7 +47,8 @@ def run_section(run: RunReport, place: int, several: bool, drawn: bool) -> str:
     back = "<a class=back href='#all'>All runs</a>" if several else ""
     head = f"{back}<h2 tabindex=-1>{title}</h2><p class=sum>{verdict_badge(run.verdict)} {text(', '.join(sure))}</p>"
     words = element("div", why(run, not drawn) + next_steps(run, not drawn), class_="words")
-    body = element("div", words + _charts(run, drawn), class_="body")
+    charts = _charts(run, drawn)
+    body = element("div", words + charts, class_="body" if "<figure" in charts else "body plain")
     return element(
         "section", f"<header>{head}</header>{body}{_details(run)}", class_="run", id=f"run-{place}", data_run=place
     )
@@ -54,7 +57,8 @@ def run_section(run: RunReport, place: int, several: bool, drawn: bool) -> str:
 def _charts(run: RunReport, drawn: bool) -> str:
     if not drawn:
         norm = deciding_series(run)
-        note = "<p class=facts>Charts are drawn for the worst runs only: give this one alone to have its own.</p>"
+        command = element("code", text(f"gradtrend analyze {quote(run.run)} --format html -o report.html"))
+        note = f"<p class=facts>Charts are drawn for the worst runs only. Those of this one: {command}</p>"
         return element(
             "div",
             (spark(norm.outline) if norm is not None and norm.outline is not None else "") + note,

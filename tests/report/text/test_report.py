@@ -191,7 +191,7 @@ def test_long_skipped_lists_are_counted() -> None:
 
 
 def test_the_reporters_are_listed_in_one_place(report: Report) -> None:
-    assert list(REPORTERS) == ["text", "json"]
+    assert list(REPORTERS) == ["text", "json", "html", "svg", "png"]
     for render in REPORTERS.values():
         assert render(report, Style()).endswith("\n")
 

@@ -57,16 +57,18 @@ G.group = function (section, data) {
   // Shows the point nearest to a step in every chart; undefined: none.
   group.point = function (step, from) {
     group.at = step;
+    const near = (group.view[1] - group.view[0]) / 100;
     for (const chart of group.charts) {
-      const index = step === undefined ? -1 : G.nearest(chart.steps, step);
+      const unseen = step < chart.steps[0] - near || step > chart.steps[chart.steps.length - 1] + near;
+      const index = step === undefined || unseen ? -1 : G.nearest(chart.steps, step);
       if (chart !== from) {
         const left = index < 0 ? -10 : chart.u.valToPos(chart.steps[index], "x");
         chart.u.setCursor({ left, top: index < 0 ? -10 : 1 }, false);
       }
       chart.index = index;
       const value = chart.values[index];
-      chart.words = index < 0 ? "" : G.number(value);
-      chart.readout.textContent = index < 0 ? "" : `${group.place(chart.steps[index])}: ${chart.words}`;
+      chart.words = index >= 0 ? G.number(value) : unseen ? "not logged" : "";
+      chart.readout.textContent = index < 0 ? chart.words : `${group.place(chart.steps[index])}: ${chart.words}`;
       chart.readout.classList.toggle("bad", index >= 0 && !Number.isFinite(value));
     }
     if (group.heat) group.heat.say(step);
