@@ -6,6 +6,10 @@ captured steps, `diagnose(model, batch)` looks at one of a live model. Importing
 
 from __future__ import annotations
 
+from gradtrend.loading import quiet_while_loading
+
+quiet_while_loading()  # before all that takes time
+
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator

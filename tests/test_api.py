@@ -182,3 +182,25 @@ def test_what_a_report_holds_is_found() -> None:
 
 def _rows() -> Iterator[str]:
     return (f'{{"step": {step}, "grad_norm": 1.0, "loss": 1.0}}\n' for step in range(10))
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, MemoryError, RecursionError])
+def test_a_run_that_cannot_be_read_loses_none_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    from gradtrend.pipeline import analyze
+
+    for name in "abc":
+        jsonl(tmp_path / name / "metrics.jsonl", fit("stable", ord(name)))
+    real = analyze.judge
+
+    def breaks(log: object, *rest: object) -> object:
+        if log.run.endswith("b"):  # type: ignore[attr-defined]
+            raise error
+        return real(log, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(analyze, "judge", breaks)
+    found = gradtrend.analyze_all(tmp_path)
+    assert [next(found).run, next(found).run] == [str(tmp_path / name) for name in "ac"]
+    with pytest.raises(RuntimeError if error is ZeroDivisionError else gradtrend.InputError):
+        next(found)

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -85,6 +88,21 @@ def test_the_diagnosis_in_it_is_what_it_says(capsys: pytest.CaptureFixture[str])
     assert f"# {remark.partition(': x0.1')[0]}: x0.1" in program  # the digits behind it are those of this torch
     assert lines[0].startswith("One step: loss ")
     assert "Next" in lines
+
+
+def test_the_captured_step_in_it_is_replayed_as_it_says(tmp_path: Path) -> None:
+    model, train = blocks("python", README.split("\n### Captures of your own\n")[1].split("\n## ")[0])
+    (tmp_path / "model.py").write_text(model)
+    (tmp_path / "train.py").write_text(train)
+    trained = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    words = trained.stdout.strip().partition(": gradtrend ")[2].split()
+    assert words[0] == "replay"
+    replayed = subprocess.run(
+        [sys.executable, "-m", "gradtrend", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert replayed.returncode == 1
+    (said,) = re.findall(r'The replay says: "(.*?)"', README)
+    assert said in " ".join(replayed.stdout.split())
 
 
 def test_every_option_that_it_names_is_in_a_help() -> None:

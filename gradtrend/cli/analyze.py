@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
 from gradtrend.cli.exit_codes import Policy, blamed_only, exit_code, parse_fail_on
 from gradtrend.cli.options import debug_option, output_option, reading_options, rules_option
-from gradtrend.cli.output import announce, check_writable, emit, stdout_style, tell_failures, write_whole
+from gradtrend.cli.output import announce, emit, stdout_style, tell_failures
+from gradtrend.cli.target import Target, prepared
+from gradtrend.loading import loaded
 from gradtrend.model.report import Report
 from gradtrend.pipeline.selection import split_list
 from gradtrend.report import POINTS, REPORTERS, Style, reporter
@@ -69,17 +70,16 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     rules = load_rules(given["rules_dir"])
     given |= {option: split_list(given[option]) for option in ("select", "ignore")}
     policy = Policy(*parse_fail_on(given["fail_on"], rules), given["allow_undetermined"])
-    if given["output"]:
-        check_writable(given["output"])
+    target = prepared(given["output"]) if given["output"] else None
     reading = ("metric", "loss", "lr", "source", "columns", "run_ids", "experiment", "newest")
     names = (*reading, "rules_dir", "select", "ignore", "replay", "trust")
-    options = AnalyzeOptions(
-        **{name: given[name] for name in names}, announce=announce, points=POINTS.get(given["format_"], 0)
-    )
-    runs, failures = analyze_paths(paths, options, available_processes())
+    points = POINTS.get(given["format_"], 0)
+    options = AnalyzeOptions(**{name: given[name] for name in names}, announce=announce, points=points)
+    loaded()
+    runs, failures = analyze_paths(paths, options, available_processes(), given["output"])
     report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
-    _deliver(report, policy, given["format_"], given["output"], given["quiet"], given["verbose"])
-    shown = given["format_"] == "text" and not given["output"]
+    _deliver(report, policy, given["format_"], target, given["quiet"], given["verbose"])
+    shown = given["format_"] == "text" and target is None
     tell_failures(failures, given["debug"], shown)
     return report.exit_code
 
@@ -89,13 +89,13 @@ def _known_report(name: str) -> str:
     return name
 
 
-def _deliver(report: Report, policy: Policy, format_: str, output: Path | None, quiet: bool, verbose: bool) -> None:
-    style = replace(Style() if output else stdout_style(), verbose=verbose)
+def _deliver(report: Report, policy: Policy, format_: str, target: Target | None, quiet: bool, verbose: bool) -> None:
+    style = replace(Style() if target else stdout_style(), verbose=verbose)
     if quiet and format_ == "text":
         report = blamed_only(report, policy)
         style = replace(style, summary=False)
     text = reporter(format_)(report, style)
-    if output:
-        write_whole(output, text)
+    if target:
+        target.write(text)
     elif text:
         emit(text)

@@ -12,9 +12,13 @@ from typing import Any, NoReturn
 
 import click
 
+from gradtrend.cli.apart import clean_up_when_terminated, run_apart, without_memory
 from gradtrend.cli.exit_codes import Exit
-from gradtrend.cli.output import complain, tell
+from gradtrend.cli.output import complain, let_go, tell
+from gradtrend.cli.stream import with_buffers
 from gradtrend.errors import ConfigError, GradtrendError, UnguardedScriptError
+from gradtrend.loading import done
+from gradtrend.pipeline.memory import lacks_memory
 from gradtrend.report import escape
 from gradtrend.version import __version__
 
@@ -53,6 +57,10 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
 }
 
 
+# Full, over a quota or a limit, closed, broken, not waiting: what `click.echo` meets on its way out.
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO, errno.EAGAIN})
+
+
 class _Program(click.Group):
     """The group of commands, with gradtrend's exit codes in place of click's."""
 
@@ -83,12 +91,16 @@ class _Program(click.Group):
         """Run a command line and exit with one of the codes of `Exit`."""
         words = list(sys.argv[1:] if args is None else args)
         extra.setdefault("prog_name", "gradtrend")
-        sys.exit(self._run(words, **(extra | {"standalone_mode": False})))
+        with_buffers()
+        clean_up_when_terminated()
+        code = run_apart(lambda: self._run(words, **(extra | {"standalone_mode": False})))
+        done()
+        sys.exit(code)
 
     def _run(self, words: list[str], **extra: Any) -> int:
         try:
             return int(super().main(words, **extra) or Exit.OK)
-        except click.Abort:
+        except (click.Abort, KeyboardInterrupt):
             return Exit.INTERRUPTED
         except click.ClickException as error:
             return _usage(error)
@@ -96,7 +108,11 @@ class _Program(click.Group):
             return Exit.OK
         except GradtrendError as error:
             return _refusal(error)
-        except Exception as error:
+        except (SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # panics of polars are no `Exception`
+            if lacks_memory(error):
+                return without_memory()
             code = _without_output(error)
             return _bug(error, "--debug" in words) if code is None else code
 
@@ -104,7 +120,7 @@ class _Program(click.Group):
 def _usage(error: click.ClickException) -> Exit:
     with StringIO() as text:
         error.show(text)
-        tell(text.getvalue().rstrip("\n"))
+        tell("\n".join(map(escape, text.getvalue().rstrip("\n").split("\n"))))
     return Exit.USAGE
 
 
@@ -114,19 +130,21 @@ def _refusal(error: GradtrendError) -> Exit:
     return Exit.USAGE if isinstance(error, ConfigError) else Exit.NOT_JUDGED
 
 
-def _without_output(error: Exception) -> Exit | None:
+def _without_output(error: BaseException) -> Exit | None:
     """The exit code where click itself could not print, None for any other error."""
     if not isinstance(error, OSError):
         return None
     if error.errno == errno.EPIPE:  # `--help | head`
+        let_go(sys.stdout)
         return Exit.OK
-    if error.errno in (errno.ENOSPC, errno.EBADF):  # `--help > /dev/full`
+    if error.errno in _UNWRITABLE:  # `--help > /dev/full`
+        let_go(sys.stdout)
         complain(f"standard output cannot be written ({error.strerror})")
         return Exit.USAGE
     return None
 
 
-def _bug(error: Exception, debug: bool) -> Exit:
+def _bug(error: BaseException, debug: bool) -> Exit:
     if debug:
         tell("".join(traceback.format_exception(error)).rstrip("\n"))
     hint = None if debug else "Run again with --debug for the traceback."

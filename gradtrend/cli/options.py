@@ -32,7 +32,13 @@ _READING = (
     click.option("--newest", is_flag=True, help="Only the newest run of a store that has metrics."),
 )
 
-output_option = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the report to a file.")
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, readable=False),
+    callback=lambda context, option, given: None if given == Path("-") else given,
+    help="Write the report to a file; - for standard output.",
+)
 rules_option = click.option(
     "--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override."
 )

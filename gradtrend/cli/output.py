@@ -1,18 +1,16 @@
-"""Where a report goes: a terminal, a pipe, or a file."""
+"""What is said on standard output and standard error."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import stat
 import sys
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TextIO
 
 import click
 
+from gradtrend.cli.stream import write_all, write_text
 from gradtrend.errors import ConfigError
 from gradtrend.model.report import Failure
 from gradtrend.report import Style, escape, failure_message
@@ -39,23 +37,23 @@ def stdout_style() -> Style:
 
 
 def emit(text: str | bytes) -> None:
-    """Write to standard output. A reader that has closed the pipe (`| head`) is no error.
+    """Write to standard output; bytes, which are a picture, to a pipe or file alone. A reader that has closed the pipe
+    (`| head`) is no error.
 
-    Raises `ConfigError` where it cannot be written (closed, or a full disk), and for bytes on a terminal.
+    Raises `ConfigError` where it cannot be written (closed, or a full disk).
     """
     if sys.stdout is None:
         raise ConfigError("standard output is closed")
     if isinstance(text, bytes) and sys.stdout.isatty():
-        raise ConfigError("a picture is not for a terminal", "Name a file with -o, or pipe it.")
-    encoding = sys.stdout.encoding or "utf-8"
+        raise ConfigError("a picture is not for a terminal", "Name a file with -o.")
     try:
         if isinstance(text, bytes):
-            sys.stdout.buffer.write(text)
+            write_all(sys.stdout.buffer, text)
+            sys.stdout.buffer.flush()
         else:
-            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        sys.stdout.flush()
+            write_text(sys.stdout, text)
     except OSError as error:
-        _let_go(sys.stdout)
+        let_go(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             raise ConfigError(f"standard output cannot be written ({error.strerror or error})") from None
 
@@ -91,66 +89,9 @@ def tell(text: str) -> None:
     try:
         click.echo(text, err=True)
     except OSError:
-        _let_go(sys.stderr)
+        let_go(sys.stderr)
 
 
-def _let_go(stream: TextIO) -> None:
+def let_go(stream: TextIO) -> None:
     """Point a stream that cannot be written at nothing: the interpreter flushes it once more at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def check_writable(target: Path) -> None:
-    """Raise `ConfigError` if a report cannot be written to `target`, before any work is done."""
-    try:
-        if target.is_dir():
-            raise ConfigError(f"-o {target}: is a folder", "Name a file in it.")
-        if _is_special(target):
-            return
-        with tempfile.TemporaryFile(dir=target.resolve().parent):
-            pass
-    except OSError as error:
-        raise _unwritable(target, error) from None
-
-
-def write_whole(target: Path, text: str | bytes) -> None:
-    """Write `target` at once: a reader sees the old file or the new one, never a part.
-
-    A device or pipe is written to as it is. Raises `ConfigError`.
-    """
-    content = text.encode("utf-8") if isinstance(text, str) else text
-    try:
-        if _is_special(target):
-            target.write_bytes(content)
-        else:
-            _replace(target.resolve(), content)
-    except BrokenPipeError:  # `-o /dev/stdout | head`, no error there either
-        return
-    except OSError as error:
-        raise _unwritable(target, error) from None
-
-
-def _replace(target: Path, content: bytes) -> None:
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(mode)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)  # the only way to read it is to set it
-    os.umask(current)
-    return current
-
-
-def _is_special(target: Path) -> bool:
-    return target.exists() and not target.is_file()
-
-
-def _unwritable(target: Path, error: OSError) -> ConfigError:
-    return ConfigError(f"-o {target}: cannot be written ({error.strerror or error})")

@@ -8,7 +8,9 @@ import click
 
 from gradtrend.cli.exit_codes import replay_exit_code
 from gradtrend.cli.options import debug_option, output_option, rules_option
-from gradtrend.cli.output import announce, check_writable, emit, stdout_style, write_whole
+from gradtrend.cli.output import announce, emit, stdout_style
+from gradtrend.cli.target import prepared
+from gradtrend.loading import loaded
 from gradtrend.model.precision import PRECISIONS, precision_of_setting
 from gradtrend.replay import ReplayOptions
 from gradtrend.report import Style
@@ -61,16 +63,17 @@ def replay(
     """
     from gradtrend.pipeline.replay import replay_path
 
-    if output:
-        check_writable(output)
-    results = replay_path(path, ReplayOptions(device, precision, trust, announce=announce, layers=layers), rules_dir)
+    target = prepared(output) if output else None
+    loaded()
+    options = ReplayOptions(device, precision, trust, announce=announce, layers=layers)
+    results = replay_path(path, options, rules_dir, output)
     code = replay_exit_code(results)
     if format_ == "json":
         text = strict_json(replays_to_dict(results, code))
     else:
-        text = render_replays(results, Style() if output else stdout_style())
-    if output:
-        write_whole(output, text)
+        text = render_replays(results, Style() if target else stdout_style())
+    if target:
+        target.write(text)
     else:
         emit(text)
     return code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from gradtrend.cli.options import debug_option, rules_option
 from gradtrend.cli.output import emit, stdout_style
 from gradtrend.errors import ConfigError
 from gradtrend.pipeline.selection import near
+from gradtrend.report import escape
 from gradtrend.report.json.rule import rule_to_dict
 from gradtrend.report.json.strict import strict_json
 from gradtrend.report.text.rule import rule_page, rule_table
@@ -39,6 +41,13 @@ def rule(name: str | None, format_: str, rules_dir: Path | None, debug: bool) ->
     if found is None:
         raise ConfigError(f"no rule {name!r}", near(name, rules))
     if format_ == "toml":
-        emit(rule_text(found.id, rules_dir))
+        emit(_shown(rule_text(found.id, rules_dir)))
     else:
         emit(strict_json(rule_to_dict(found)) if format_ == "json" else rule_page(found, stdout_style()))
+
+
+def _shown(text: str) -> str:
+    """A rule's file: byte for byte where it is redirected, without what a terminal would obey where it is shown."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return text
+    return "\n".join("\t".join(map(escape, line.split("\t"))) for line in text.split("\n"))

@@ -9,6 +9,7 @@ import click
 from gradtrend.cli.exit_codes import Policy, exit_code
 from gradtrend.cli.options import debug_option, reading_options
 from gradtrend.cli.output import emit, stdout_style, tell_failures
+from gradtrend.loading import loaded
 from gradtrend.report.json.series import log_to_dict
 from gradtrend.report.json.strict import strict_json
 from gradtrend.report.text.series import log_text
@@ -21,10 +22,12 @@ from gradtrend.report.text.series import log_text
 @debug_option
 def series(path: str, format_: str, debug: bool, **given: Any) -> int:
     """List the sources of a run, every metric with its role, points and steps, and what was skipped."""
+    from gradtrend.pipeline.parallel import available_processes
     from gradtrend.pipeline.runs import AnalyzeOptions
     from gradtrend.pipeline.series import logged_series, read_path
 
-    logs, failures = read_path(path, AnalyzeOptions(**given))
+    loaded()
+    logs, failures = read_path(path, AnalyzeOptions(**given), available_processes())
     if format_ == "json":
         emit(strict_json({"runs": [log_to_dict(log, logged_series(log)) for log in logs]}))
     else:

@@ -10,12 +10,12 @@ from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 from gradtrend.ingest.runs.finding.find import find_runs
-from gradtrend.ingest.runs.finding.places import place_of
+from gradtrend.ingest.runs.finding.places import home_of, place_of
 from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.load import load_run
 from gradtrend.ingest.runs.parts import Choice, RunParts
 from gradtrend.ingest.runs.read import read_runs
-from gradtrend.ingest.settings.folder import settings_of
+from gradtrend.ingest.settings.folder import is_settings_file, settings_of
 
 __all__ = [
     "POINTS_SCHEMA",
@@ -32,6 +32,8 @@ __all__ = [
     "adapters_of",
     "check_columns",
     "find_runs",
+    "home_of",
+    "is_settings_file",
     "load_run",
     "place_of",
     "read_runs",

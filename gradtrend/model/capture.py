@@ -19,13 +19,14 @@ OBJECT_KEY, FIELDS_KEY, ITEMS_KEY = "gradtrend.object", "fields", "items"
 class OutsideState:
     """What a model keeps outside its state dict. `before`: as it was before the step, not as it was left behind.
 
-    `attributes` are plain numbers and texts by (module, attribute), `generators` states by (module, attribute),
-    `buffers` those that a state dict leaves out, by name.
+    `attributes` are plain numbers and texts by (module, attribute), `generators` states and `data` tensors, arrays and
+    containers of both likewise; `buffers` those that a state dict leaves out, by name.
     """
 
     attributes: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     generators: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     buffers: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     before: bool = False
 
 

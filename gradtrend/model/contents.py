@@ -128,4 +128,5 @@ class CaptureContents:
     frozen_parameters: frozenset[str] | None = None
     outside: OutsideState | None = None
     baseline_norm: float | None = None
+    world_size: int | None = None
     baseline_norms: Mapping[str, float] = field(default_factory=dict)

@@ -85,6 +85,7 @@ class Inspection:
     refused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     problem: str | None = None
+    world_size: int | None = None
 
     @property
     def expects_bad(self) -> bool:
@@ -100,17 +101,21 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """The same run several times. `spread` is the largest relative difference of the loss or gradient norm."""
+    """The same run several times. `spread` is the largest relative difference of the loss or gradient norm.
+
+    `fresh_agree`: of runs that differ, whether the first runs of new processes are alike (None: not tried).
+    """
 
     runs: int
     failures: int
     identical: bool
     spread: float
+    fresh_agree: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Magnitude:
-    """Absolute range of one tensor's finite elements, and how many are zero, NaN or inf (None: not counted).
+    """Absolute range of one tensor's finite elements, and how many are zero, NaN or inf, negative (None: not counted).
 
     `tensor` is `input[0]`, `output`, or the name of what an operator was given.
     """
@@ -122,6 +127,7 @@ class Magnitude:
     abs_max: float
     zeros: int | None = None
     nonfinite: int | None = None
+    negative: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +207,8 @@ class Blame:
     """Which microbatches fail on their own, and which samples in them.
 
     `cured` says whether the whole step is finite without those samples (None: not tried). `note` says why no sample is
-    named, or not of every bad microbatch. `together`: of some microbatch, the samples fail only with one another.
+    named, or not of every bad microbatch. `together`: of some microbatch, the samples fail only with one another;
+    `by_chance`: some fail only with the random numbers that they drew in this step.
     """
 
     microbatches: tuple[int, ...]
@@ -210,6 +217,7 @@ class Blame:
     cured: bool | None = None
     note: str | None = None
     together: bool = False
+    by_chance: bool = False
 
 
 @dataclass(frozen=True, slots=True)

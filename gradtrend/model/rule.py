@@ -73,6 +73,12 @@ EVIDENCE = frozenset(
     ["lr_warming_up", "lr_just_switched", "low_precision", "clipping_off", "has_capture", "has_overflow_report"]
 )
 
+# Those of a replay, for the actions of rules on replayed steps.
+REPLAY_CIRCUMSTANCES = frozenset(
+    ["sample_named", "hidden_in_forward", "layer_stands_out", "left_behind", "not_deterministic", "on_a_gpu",
+     "precision_unknown", "failure_expected", "nothing_expected", "other_ranks", "may_be_run"]
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Action:

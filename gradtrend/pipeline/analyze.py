@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
-from gradtrend.errors import InputError
-from gradtrend.ingest import RunFiles, adapters_of, find_runs
+from gradtrend.errors import ConfigError, InputError
+from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
 from gradtrend.model.report import Failure, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline import parallel
-from gradtrend.pipeline.failures import each_log, found_runs
+from gradtrend.pipeline.apart import each_apart
+from gradtrend.pipeline.failures import found_runs
+from gradtrend.pipeline.inputs import check_no_input
+from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.pipeline.selection import rule_ids, without
 
-# Measured on one core: a run of 1,000 steps, and JSON lines beyond that. It decides only whether to start processes.
-_SECONDS_A_RUN = 0.008
-_BYTES_A_SECOND = 50e6
-# Of many runs each is kept in fewer points: 1,000 in 4,000 points a series would be 200 MB, and a report of that size.
+_R = TypeVar("_R")
+# Of many runs each is kept in fewer points: 1,000 in 2,000 points a series would be 100 MB, of which 24 are drawn.
 _RUNS_IN_DETAIL, _COARSER = 32, 4
 _SHOWN_RUNS = 10  # named where one run was wanted and several were found
 
@@ -59,40 +61,65 @@ def _shown(between: str, texts: Sequence[str]) -> str:
 def each_run(path: str, options: AnalyzeOptions) -> Iterator[RunReport]:
     """The judgement of each run at `path`, one after another.
 
-    Raises `ConfigError` as `analyze_paths`, and `InputError` behind the last one for what could not be read; for a bug
+    Raises `ConfigError` as `analyze_paths`, and behind the last one `InputError` for what could not be read; for a bug
     what has brought it about.
     """
     plan = _plan(options)
     adapters_of(options.format)
     unread: list[InputError] = []
+    bugs: list[Exception] = []
     for files in find_runs(path, options.format, options.wanted, options.names):
-        for run in runs_in(files, options):
-            try:
-                yield _report(plan, log_of(run, options))
-            except InputError as error:
-                unread.append(error)
+        for run in _tried(files.name, partial(runs_in, files, options), unread, bugs) or ():
+            report = _tried(run.name, partial(_report_of, plan, run), unread, bugs)
+            if report is not None:
+                yield report
+    if bugs:
+        raise bugs[0]
     if len(unread) == 1:
         raise unread[0]
     if unread:
         raise InputError(f"{path}: {len(unread)} runs could not be read", _shown("; ", [e.message for e in unread]))
 
 
-def analyze_paths(
-    paths: Sequence[str], options: AnalyzeOptions, processes: int = 1
-) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
-    """The judgements of the runs at each path, of many on several processes. A run that fails loses none of the others.
+def _report_of(plan: _Plan, run: RunParts) -> RunReport:
+    return _report(plan, log_of(run, plan.options))
 
-    Raises `ConfigError` for rule files that cannot be used, and for rules or a source that do not exist.
+
+def _tried(name: str, work: Callable[[], _R], unread: list[InputError], bugs: list[Exception]) -> _R | None:
+    """The outcome of some work on one run, or None and an error more."""
+    try:
+        return work()
+    except InputError as error:
+        unread.append(error)
+    except ConfigError:
+        raise
+    except RecursionError:
+        unread.append(InputError(f"{name}: {TOO_DEEP}"))
+    except Exception as error:
+        if lacks_memory(error):
+            unread.append(InputError(f"{name}: {NO_MEMORY}"))
+        else:
+            bugs.append(error)
+    return None
+
+
+def analyze_paths(
+    paths: Sequence[str], options: AnalyzeOptions, processes: int = 0, output: Path | None = None
+) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
+    """The judgements of the runs at each path. A run that fails loses none of the others; with `processes`, several are
+    read by so many others at most, and what kills its process is a failure too.
+
+    Raises `ConfigError` for rule files that cannot be used, for rules or a source that do not exist, and where
+    `output`, the file that the report will replace, is read for it.
     """
     plan = _plan(options)
     jobs = [job for path in paths for job in found_runs(path, options)]
-    runs = [job for job in jobs if isinstance(job, RunFiles)]
-    if len(runs) > _RUNS_IN_DETAIL:
+    if output is not None:
+        logs = [log.path for job in jobs if isinstance(job, RunFiles) for log in job.logs]
+        check_no_input(output, paths, logs, options.rules_dir)
+    if len(jobs) > _RUNS_IN_DETAIL:
         plan = replace(plan, options=replace(options, points=options.points // _COARSER))
-    seconds = sum(_seconds(run) for run in runs)
-    if options.replay or any(run.is_stream for run in runs):  # torch has threads of its own
-        processes = 1
-    outcomes = parallel.in_order(partial(_analyzed, plan), jobs, seconds, processes)
+    outcomes = each_apart(jobs, options, partial(_report, plan), processes)
     reports = tuple(report for found, _ in outcomes for report in found)
     return reports, tuple(failure for _, failed in outcomes for failure in failed)
 
@@ -101,10 +128,6 @@ def _plan(options: AnalyzeOptions) -> _Plan:
     rules = load_rules(options.rules_dir)
     selected = rule_ids(options.select, rules, "--select")
     return _Plan(options, rules, selected, rule_ids(options.ignore, rules, "--ignore"))
-
-
-def _analyzed(plan: _Plan, job: RunFiles | Failure) -> tuple[list[RunReport], list[Failure]]:
-    return each_log(job, plan.options, partial(_report, plan))
 
 
 def _report(plan: _Plan, log: RunLog) -> RunReport:
@@ -118,12 +141,3 @@ def _judged(log: RunLog, plan: _Plan) -> RunReport:
     from gradtrend.pipeline.replay import with_replays
 
     return with_replays(report, plan.options.trust, plan.rules, plan.options.announce)
-
-
-def _seconds(run: RunFiles) -> float:
-    """About how long a run takes. What a store's folder holds is not worth finding out."""
-    try:
-        size = sum(log.path.stat().st_size for log in run.logs)
-    except OSError:  # gone, or an address
-        size = 0
-    return _SECONDS_A_RUN + size / _BYTES_A_SECOND

@@ -11,6 +11,7 @@ from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
+from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in, whose_bug
 
 _T = TypeVar("_T")
@@ -40,6 +41,18 @@ def each_log(
     return results, failures
 
 
+def failure_of(name: str, options: AnalyzeOptions, work: Callable[[], object]) -> Failure | None:
+    """Why some work cannot be done, None where it can. Raises `ConfigError`."""
+    failures: list[Failure] = []
+    _guarded(name, options, work, failures)
+    return next(iter(failures), None)
+
+
+def is_no_ones(failure: Failure) -> bool:
+    """Whether a failure is none that a reader of logs told: a bug, or for want of memory."""
+    return failure.bug is not None or failure.message in (NO_MEMORY, TOO_DEEP)
+
+
 def _used(use: Callable[[RunLog], _T], run: RunParts, options: AnalyzeOptions) -> _T:
     return use(log_of(run, options))
 
@@ -52,12 +65,17 @@ def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failure
         raise
     except GradtrendError as error:
         failures.append(Failure(name, error.message, error.hint))
-    except Exception as error:  # a bug: reported as one
-        failures.append(_bug(name, error, whose_bug(options.source)))
+    except RecursionError:
+        failures.append(Failure(name, TOO_DEEP))
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a bug: reported as one; panics of polars are no `Exception`
+        no_memory = lacks_memory(error)
+        failures.append(Failure(name, NO_MEMORY) if no_memory else _bug(name, error, whose_bug(options.source)))
     return None
 
 
-def _bug(path: str, error: Exception, whose: str) -> Failure:
+def _bug(path: str, error: BaseException, whose: str) -> Failure:
     return Failure(
         path,
         f"internal error: {type(error).__name__}: {error}",

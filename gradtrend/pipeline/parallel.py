@@ -1,27 +1,33 @@
-"""Independent pieces of work on several processes, where there is enough of it to pay for starting them."""
+"""Independent pieces of work on processes of their own: none of them can take this one, or another's result, along."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
 
-from gradtrend.errors import UnguardedScriptError
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
+from gradtrend.pipeline.workers import READY, Job, Worker, end_all, forked, may_fork, spawned
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-# A new process has loaded what it needs after about half a second of its core: with this much to do two are faster.
-LEAST_SECONDS = 1.5
+# With this much to do a second process is faster: a new one has loaded what it needs after half a second.
+LEAST_SECONDS = 0.5
 _MOST_PROCESSES = 16  # each takes 100 MB, and one disk feeds them all
-_GUARD = "Put what the script does under `if __name__ == '__main__':`."
+_MOST_FAILED_STARTS = 3  # in a row: then something ends them all, as a script without a guard does
+
+_GUESSES = {"SIGKILL": "out of memory?", "SIGABRT": "out of memory?", "SIGBUS": "was the file cut while it was read?"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What stands in place of a result: why there is none."""
+
+    reason: str
 
 
 def available_processes() -> int:
@@ -30,91 +36,125 @@ def available_processes() -> int:
     return min(_MOST_PROCESSES, len(affinity(0)) if affinity else os.cpu_count() or 1)
 
 
-def in_order(work: Callable[[_T], _R], items: Sequence[_T], seconds: float, processes: int) -> list[_R]:
-    """`work` of each item, in the order of the items, on so many processes where `seconds` of it in all pay for them.
+def in_order(
+    work: Callable[[_T], _R],
+    items: Sequence[_T],
+    seconds: float,
+    processes: int,
+    streams: Collection[int] = (),
+    quiet: bool = True,
+) -> list[_R | Lost]:
+    """`work` of each item, in the order of the items, on so many processes beside this one where `seconds` of it in
+    all pay for several, and on one else; with 0 processes here, unguarded.
 
-    `work`, items and results must be picklable. This process takes a share itself, and that of any other that cannot be
-    started or ends without results: killed by the system for its memory, or by an error, which is raised here.
+    An item that kills its process is tried once more with nothing beside it, and is `Lost` if that is killed as well,
+    or for want of memory. Other errors are raised here. Where no process can be started the work is done here. `work`,
+    items and results must be picklable where processes cannot be forked; what cannot be sent is done here. `streams`
+    are the places of items that can be taken up once, and by no new process; with `quiet` nothing is shown of what the
+    others say on standard error.
     Raises `UnguardedScriptError` in a process that was started and, for want of a guard, has come here by the script.
     """
+    if not processes:
+        return [work(item) for item in items]
     count = max(1, min(processes, len(items))) if seconds >= LEAST_SECONDS else 1
-    own, *others = (items[first::count] for first in range(count))
-    waiting = [_start(work, share) for share in others]
-    done = [[work(item) for item in own]]
-    for connection, share in zip(waiting, others, strict=True):
-        results: list[_R] | None = None if connection is None else _received(connection)
-        done.append([work(item) for item in share] if results is None else results)
-    return [done[place % count][place // count] for place in range(len(items))]
+    crew: _Crew[_R] = _Crew(Job(work, items, 1 if count > 1 else None, quiet), may_fork(), streams)
+    for place, code in crew.run(range(len(items)), count).items():
+        again = {place: code} if place in streams else crew.run([place], 1)
+        if again:
+            crew.results[place] = Lost(_how(again[place]))
+    return [crew.results[place] if place in crew.results else work(item) for place, item in enumerate(items)]
 
 
-def _start(work: Callable[[_T], _R], items: Sequence[_T]) -> Connection | None:
-    """A connection to a new process that does a share: its results, or the end of the stream, will come through it.
+class _Crew(Generic[_R]):
+    """The processes of a call, and what they have given so far by the places of the items."""
 
-    None where this process may have no more processes or files, or the work cannot be sent to another.
-    """
-    from multiprocessing import get_context
+    def __init__(self, job: Job, fork: bool, streams: Collection[int]) -> None:
+        self._job = job
+        self._fork = fork
+        self._streams = streams
+        self.results: dict[int, _R | Lost] = {}
 
-    try:  # pickled here, so that the new process loads what the work needs only after it has set itself up
-        job = pickle.dumps((work, items))
-    except (pickle.PicklingError, AttributeError, TypeError):  # another package's format may hold a lambda
-        return None
-
-    context = get_context("spawn")  # not forked: polars has threads, and a fork copies their locks without them
-    try:
-        ours, theirs = context.Pipe()
-    except OSError:
-        return None
-    process = context.Process(target=_do_share, args=(theirs,), daemon=True)
-    with theirs:  # and then the only other end is the process's: when it dies, the stream ends
+    def run(self, places: Sequence[int], count: int) -> dict[int, int]:
+        """Fill in the results of the items at these places, as far as processes can be started. Gives the exit codes
+        of the processes that died, by the places of the items that they died of.
+        """
+        todo = deque(place for place in places if self._fork or place not in self._streams)
+        died: dict[int, int] = {}
+        workers: list[Worker] = []
+        failed = 0
         try:
-            with _deaf_to_ctrl_c():
-                process.start()
-        except (OSError, AssertionError):  # the second in a process that may not have others
-            ours.close()
-            return None
-        except RuntimeError as error:  # only in a process that is itself being started
-            raise UnguardedScriptError("a process that was started runs the script again", _GUARD) from error
-    try:  # not with the process: one that dies before it reads leaves `start` waiting for ever on more than 64 KB
-        ours.send_bytes(job)
-    except OSError:
-        ours.close()
-        return None
-    return ours
+            while busy := [worker for worker in workers if worker.place is not None] or todo:
+                while failed < _MOST_FAILED_STARTS and len(workers) < min(count, len(todo) + len(busy)):
+                    failed = failed if self._started(workers) else _MOST_FAILED_STARTS
+                if not workers:
+                    break
+                for worker in _ready(workers):
+                    if self._heard(worker):
+                        failed = 0
+                        _give_next(worker, todo)
+                        continue
+                    workers.remove(worker)
+                    code = worker.died()
+                    if worker.place is None:  # by an error it would end so again
+                        failed += 1 if code < 0 else _MOST_FAILED_STARTS
+                    else:
+                        died[worker.place] = code
+        finally:
+            end_all(workers)
+        return died
+
+    def _started(self, workers: list[Worker]) -> bool:
+        worker = forked(self._job, workers) if self._fork else spawned(self._job)
+        workers += [] if worker is None else [worker]
+        return worker is not None
+
+    def _heard(self, worker: Worker) -> bool:
+        """Take what a process says; False where it says nothing any more."""
+        try:
+            message = worker.connection.recv()
+        except (EOFError, OSError):
+            return False
+        except MemoryError as error:
+            message = False, error
+        if message != READY and worker.place is not None:
+            self.results[worker.place] = cast(_R, message[1]) if message[0] else _lost(message[1])
+            worker.place = None
+        return True
 
 
-@contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Ignore SIGINT. What is started inherits that for good: this process takes the others along when it ends."""
-    if threading.current_thread() is not threading.main_thread():  # which alone may set it
-        yield
+def _ready(workers: Sequence[Worker]) -> list[Worker]:
+    """Those that have said something, or ended, of which there is at least one."""
+    from multiprocessing.connection import wait
+
+    heard = wait([worker.connection for worker in workers])
+    return [worker for worker in workers if worker.connection in heard]
+
+
+def _give_next(worker: Worker, todo: deque[int]) -> None:
+    if not todo:
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+        worker.connection.send(todo[0])
+    except OSError:  # it has ended, which is heard next
+        return
+    worker.place = todo.popleft()
 
 
-def _received(connection: Connection) -> list[_R] | None:
-    """What a process sent, None where it ended without."""
-    with connection, suppress(EOFError, OSError):
-        results: list[_R] = connection.recv()
-        return results
-    return None
+def _lost(error: BaseException) -> Lost:
+    """What stands for a result that there was no memory for. Raises any other error."""
+    if lacks_memory(error):
+        return Lost(NO_MEMORY)
+    if isinstance(error, RecursionError):
+        return Lost(TOO_DEEP)
+    raise error
 
 
-def _do_share(connection: Connection) -> None:
-    """What a new process does, in one thread, for the others' cores are taken."""
-    os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is loaded, which the first piece of work does
-    from multiprocessing import parent_process
-
-    parent = parent_process()
-    results = []
-    # An error is met by the parent as well, which says it; polars raises the other even where SIGINT is ignored.
-    with connection, suppress(Exception, KeyboardInterrupt):
-        work, items = pickle.loads(connection.recv_bytes())
-        for item in items:
-            if parent is not None and not parent.is_alive():  # ended by a signal, which leaves it no time to end others
-                return
-            results.append(work(item))
-        connection.send(results)
+def _how(code: int) -> str:
+    """How a process ended, for people."""
+    if code >= 0:
+        return f"the process that read it ended (exit code {code}): out of memory?"
+    try:
+        guess = _GUESSES.get(signal.Signals(-code).name)
+    except ValueError:
+        guess = None
+    return f"the process that read it was killed (signal {-code})" + (f": {guess}" if guess else "")

@@ -20,34 +20,54 @@ from gradtrend.model.replay import Outcome, Replay
 from gradtrend.model.report import Checks, RunReport
 from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.model.words import Role
+from gradtrend.pipeline.inputs import check_no_input
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.replay import ReplayOptions, replay_captures, unreadable, with_findings
 
 _PATIENCE = 300.0  # seconds for a process that imports torch and runs one step
 _RAN = (Outcome.CONFIRMED, Outcome.FLAKY, Outcome.NOT_REPRODUCED)
-_FINITE, _NONFINITE = 40, 41  # exit statuses that nothing else has
 
 
-def replay_path(path: str, options: ReplayOptions, rules_dir: Path | None = None) -> tuple[Replay, ...]:
+def replay_path(
+    path: str, options: ReplayOptions, rules_dir: Path | None = None, output: Path | None = None
+) -> tuple[Replay, ...]:
     """The replays of all captures at `path`: a capture, a run folder, or a folder of runs.
 
-    Raises `InputError` where there is none, `ConfigError` for rule files that cannot be used.
+    Raises `InputError` where there is none or the path cannot be read, `ConfigError` for rule files that cannot be
+    used, and where `output`, the file that the report will replace, is one of the captures.
     """
     rules = load_rules(rules_dir)
-    given = Path(place_of(path))
-    if not path or not given.exists():  # of an empty path, Path makes the current folder
-        raise InputError(
-            f"{path or 'an empty path'}: no such file or folder",
-            "Give a run folder, or a capture file under its debug/.",
-        )
-    runs = [run for run in (given, *_children(given)) if find_captures(run)]
+    try:
+        runs = _runs_at(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}", "Check the permissions of the path.") from error
     if not runs:
         raise InputError(
             f"{path}: no captured step found",
             "Captures lie under debug/ of a run: LightlyTrain writes one with "
             'debug_args={"nancapture": {"enabled": True}}, other loops with gradtrend.replay.native.save_capture.',
         )
+    if output is not None:
+        read = [_file_of(run, capture) for run in runs for capture in find_captures(run)]
+        check_no_input(output, [path], read, rules_dir)
     return tuple(result for run in runs for result in _replay_run(run, find_captures(run), options, rules))
+
+
+def _runs_at(path: str) -> list[Path]:
+    """The folders, or the one file, with captures. Raises OSError where it cannot be looked at."""
+    given = Path(place_of(path))
+    if not path or not given.exists():  # of an empty path, Path makes the current folder
+        raise InputError(
+            f"{path or 'an empty path'}: no such file or folder",
+            "Give a run folder, or a capture file under its debug/.",
+        )
+    if given.is_dir():
+        next(given.iterdir(), None)  # else a folder that may not be read looks like one without captures
+    return [run for run in (given, *_children(given)) if find_captures(run)]
+
+
+def _file_of(run: Path, capture: Capture) -> Path:
+    return run if run.is_file() else run / capture.path
 
 
 def with_replays(
@@ -104,13 +124,13 @@ def _replay_run(
     read: list[tuple[str, CaptureContents]] = []
     results: dict[str, Replay] = {}
     for capture in captures:
-        file = run if run.is_file() else run / capture.path
+        file = _file_of(run, capture)
         try:
             read.append((str(file), read_capture(file)))
         except InputError as error:
             results[str(file)] = unreadable(str(file), capture.kind, error.message)
     results |= {result.inspection.path: result for result in replay_captures(read, options)}
-    files = [str(run if run.is_file() else run / capture.path) for capture in captures]
+    files = [str(_file_of(run, capture)) for capture in captures]
     return tuple(with_findings(results[file], rules) for file in files)
 
 
@@ -131,24 +151,23 @@ def _usual_norm(report: RunReport) -> float | None:
     return next((series.baseline for series in norms), None)
 
 
-def _first_run(path: str, device: str, precision: str) -> bool | None:
-    """Whether the first run of a captured step is finite in a process of its own; None where it cannot be told."""
-    code = "import sys; from gradtrend.pipeline.replay import run_once; sys.exit(run_once(*sys.argv[1:]))"
+def _first_run(path: str, device: str, precision: str) -> str | None:
+    """What the first run of a captured step gives in a process of its own; None where it cannot be told."""
+    code = "import sys; from gradtrend.pipeline.replay import run_once; sys.stdout.write(run_once(*sys.argv[1:]))"
     try:
         done = subprocess.run(
             [sys.executable, "-c", code, path, device, precision], capture_output=True, timeout=_PATIENCE, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return {_FINITE: True, _NONFINITE: False}.get(done.returncode)
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 and done.stdout else None
 
 
-def run_once(path: str, device: str, precision: str) -> int:
-    """Run a captured step once; the exit status that says what came of it, for a process that is started for this."""
+def run_once(path: str, device: str, precision: str) -> str:
+    """Run a captured step once, in a process that is started for this, and say what came of it."""
     from gradtrend.replay import first_run
 
-    contents = read_capture(Path(path))
-    return _FINITE if first_run(contents, device, precision) else _NONFINITE
+    return first_run(read_capture(Path(path)), device, precision)
 
 
 def _run_folder(path: Path) -> Path:

@@ -10,14 +10,19 @@ from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.series import LoggedSeries
 from gradtrend.model.words import Role
-from gradtrend.pipeline.failures import each_log, found_runs
+from gradtrend.pipeline.apart import each_apart
+from gradtrend.pipeline.failures import found_runs
 from gradtrend.pipeline.runs import AnalyzeOptions
 
 
-def read_path(path: str, options: AnalyzeOptions) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
-    """The run, or the runs, at `path` as read, without judgement."""
-    outcomes = [each_log(job, options, lambda log: log) for job in found_runs(path, options)]
+def read_path(path: str, options: AnalyzeOptions, processes: int = 0) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
+    """The run, or the runs, at `path` as read, without judgement; `processes` as `analyze_paths` has them."""
+    outcomes = each_apart(found_runs(path, options), options, _as_read, processes)
     return tuple(log for found, _ in outcomes for log in found), tuple(f for _, failed in outcomes for f in failed)
+
+
+def _as_read(log: RunLog) -> RunLog:
+    return log
 
 
 def logged_series(log: RunLog) -> tuple[LoggedSeries, ...]:

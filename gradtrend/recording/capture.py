@@ -30,8 +30,8 @@ def save_capture(
     step: int,
     rng_states: Mapping[str, Any],
     model_state: Mapping[str, Any] | None = None,
-    rank: int = 0,
-    world_size: int = 1,
+    rank: int | None = None,
+    world_size: int | None = None,
     autocast: torch.dtype | str | None = None,
     loss_scale: float | None = None,
     loss_divisor: float | None = None,
@@ -44,14 +44,14 @@ def save_capture(
 ) -> Path:
     """Save one step so that `gradtrend replay` can run it again; the path of the file that was written.
 
-    `factory` makes the model: a function of a module or "module:function", called with `kwargs` (plain JSON values); it
-    gives the model, or (model, step) where step(model, microbatch) gives the loss. `model_state` must be the state dict
-    from BEFORE the step (clone it: BatchNorm changes its buffers in the forward pass), `rng_states` what
+    `factory` makes the model: a function or "module:function", called with `kwargs` (plain JSON values); it gives the
+    model, or (model, step) where step(model, microbatch) gives the loss. `model_state` must be the state dict from
+    BEFORE the step (clone it: BatchNorm changes its buffers in the forward pass), `rng_states` what
     `snapshot_random_states` gave after the batch was drawn. `loss_divisor` divides each microbatch's loss before
     backward (default: their number). `baseline_norm` and `baseline_norms` (by parameter) are gradient norms of a usual
-    step: with them a finite step can be told to be an explosion. Which modules are in training mode and which
-    parameters are trained is taken from `model`; so is what it keeps outside its state dict, where `outside` does not
-    bring it from before the step.
+    step: with them a finite step can be told to be an explosion. `rank` and `world_size` are those of torch's process
+    group where they are not given. Which modules are in training mode and which parameters are trained is taken from
+    `model`; so is what it keeps outside its state dict, where `outside` does not bring it from before the step.
 
     Folders are made; a file that is there stays, and the new one is called `NAME-2`. It appears whole or not at all.
     Raises `TypeError` or `ValueError` naming what a capture cannot keep, `OSError` where it cannot be written.
@@ -65,8 +65,9 @@ def save_capture(
         "microbatches": kept_microbatches(microbatches),
         "rng": _random_states(rng_states),
         "precision": {"autocast": _type_name(autocast), "loss_scale": number(loss_scale, "loss_scale")},
-        "loss_divisor": number(len(microbatches) if loss_divisor is None else loss_divisor, "loss_divisor"),
-        **{name: _integer(value, name) for name, value in (("step", step), ("rank", rank), ("world_size", world_size))},
+        "loss_divisor": _divisor(len(microbatches) if loss_divisor is None else loss_divisor),
+        "step": _integer(step, "step"),
+        **_place(rank, world_size),
         "loss": number(loss, "loss"),
         "gradient_norm": number(gradient_norm, "gradient_norm"),
         "bad_parameters": [str(name) for name in bad_parameters],
@@ -129,6 +130,29 @@ def _random_states(states: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(states, Mapping) or not isinstance(states.get("torch"), torch.Tensor):
         raise TypeError("rng_states must be what snapshot_random_states() gave before the step")
     return dict(states)
+
+
+def rank_here() -> int:
+    """The rank of this process, 0 outside of distributed training."""
+    distributed = torch.distributed
+    return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
+
+
+def _place(rank: Any, world_size: Any) -> dict[str, int]:
+    """The rank and the number of ranks: as given, else as torch's process group has them."""
+    initialized = torch.distributed.is_available() and torch.distributed.is_initialized()
+    size = torch.distributed.get_world_size() if initialized else 1
+    return {
+        "rank": _integer(rank_here() if rank is None else rank, "rank"),
+        "world_size": _integer(size if world_size is None else world_size, "world_size"),
+    }
+
+
+def _divisor(value: Any) -> float:
+    divisor = number(value, "loss_divisor")
+    if divisor is None or not 0 < divisor < float("inf"):
+        raise ValueError(f"loss_divisor must be above zero, not {value!r}")
+    return divisor
 
 
 def _baseline(norm: Any, norms: Mapping[str, Any]) -> dict[str, Any] | None:

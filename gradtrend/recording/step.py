@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from gradtrend.recording.capture import save_capture
+from gradtrend.recording.capture import rank_here, save_capture
 from gradtrend.recording.factory import factory_path
 from gradtrend.recording.outside import snapshot_outside
 from gradtrend.recording.random_states import snapshot_random_states
@@ -73,8 +73,7 @@ def capture_step(
     if known.changing is None:
         factory_path(factory)
         kept_microbatches(microbatches)
-    initialized = torch.distributed.is_available() and torch.distributed.is_initialized()
-    number_of_rank = rank if rank is not None else torch.distributed.get_rank() if initialized else 0
+    number_of_rank = rank_here() if rank is None else rank
     written = Path(folder) / "debug" / f"step{int(step)}-rank{number_of_rank}.gradtrend.pt"
     settings = {
         "factory": factory,
@@ -84,7 +83,6 @@ def capture_step(
         "loss_scale": loss_scale,
         "loss_divisor": loss_divisor,
         "rank": number_of_rank,
-        "world_size": torch.distributed.get_world_size() if initialized else 1,
     }
     return StepWatch(model, known, written, list(microbatches), settings, explosion, limit)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ class ReplayOptions:
     `precision` None: as captured, else as `setting` (what the run's own files say, "16-mixed") has it, else swept.
     `usual_norm` is the gradient norm of the run's usual steps, by its log. `announce` is told what will be imported
     and called before anything is. `first_run` runs a capture once in a process of its own: (path, device, precision)
-    -> whether that was finite, None where it cannot be told.
+    -> what it gave, as text that is the same for the same result; None where it cannot be told.
     `layers`: with the diagnosis of the step's layers.
     """
 
@@ -34,7 +34,7 @@ class ReplayOptions:
     setting: str | None = None
     usual_norm: float | None = None
     announce: Callable[[str], None] | None = None
-    first_run: Callable[[str, str, str], bool | None] | None = None
+    first_run: Callable[[str, str, str], str | None] | None = None
     layers: bool = False
 
 
@@ -46,8 +46,8 @@ def replay_captures(captures: Sequence[tuple[str, CaptureContents]], options: Re
     inspections = [_inspected(contents, shown) for shown, contents in captures]
     if not options.trust:
         return tuple(_untrusted(inspection) for inspection in inspections)
-    if options.announce is not None:
-        options.announce(_announcement(inspections))
+    if options.announce is not None and (text := _announcement(inspections)):
+        options.announce(text)
     results = [
         _replay(contents, inspection, options) for (_, contents), inspection in zip(captures, inspections, strict=True)
     ]
@@ -84,8 +84,8 @@ def _inspected(contents: CaptureContents, shown: str) -> Inspection:
         return Inspection(path=shown, kind=kind, step=None, rank=None, model=None, problem=error.message)
 
 
-def first_run(contents: CaptureContents, device: str, precision: str) -> bool:
-    """Whether the first run of a trusted capture's step is finite. Raises `ReplayError`, and what the model raises."""
+def first_run(contents: CaptureContents, device: str, precision: str) -> str:
+    """What the first run of a trusted capture's step gives. Raises `ReplayError`, and what the model raises."""
     from gradtrend.replay.engine import first_run as run
     from gradtrend.replay.imports import needed_imports
 
@@ -113,16 +113,20 @@ def _untrusted(inspection: Inspection) -> Replay:
 
     if inspection.problem is not None:
         return unreadable(inspection.path, inspection.kind, inspection.problem)
-    why = ["Nothing was run."]
-    if inspection.nonfinite:
-        first = inspection.nonfinite[0]
-        more = f" and {len(inspection.nonfinite) - 1} more" if len(inspection.nonfinite) > 1 else ""
-        why.append(f"Already non-finite in the file: {first.role} {first.name}{more}.")
+    why = ["Nothing was run.", *_seen_in_the_file(inspection)]
     if not inspection.looks_bad:
         why.append("The capture names no bad parameter, and its inputs and state are finite.")
     return Replay(
         inspection, Outcome.INSPECTED, why=tuple(why), hint=DO_NOT_TRUST if inspection.refused else _NEEDS_TRUST
     )
+
+
+def _seen_in_the_file(inspection: Inspection) -> Iterator[str]:
+    """What is non-finite as it lies there, which needs no run."""
+    if inspection.nonfinite:
+        first = inspection.nonfinite[0]
+        more = f" and {len(inspection.nonfinite) - 1} more" if len(inspection.nonfinite) > 1 else ""
+        yield f"Already non-finite in the file: {first.role} {first.name}{more}."
 
 
 def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOptions) -> Replay:
@@ -145,12 +149,18 @@ def _replay(contents: CaptureContents, inspection: Inspection, options: ReplayOp
 
 
 def _announcement(inspections: Sequence[Inspection]) -> str:
-    names = dict.fromkeys(name for inspection in inspections for name in inspection.imports)
-    return f"--trust: importing and calling {', '.join(names)}"
+    run = [inspection for inspection in inspections if inspection.problem is None and not inspection.refused]
+    names = dict.fromkeys(name for inspection in run for name in inspection.imports)
+    return f"--trust: importing and calling {', '.join(names)}" if names else ""
 
 
 def _cannot_run(inspection: Inspection, error: GradtrendError) -> Replay:
     """The result where the step could not be run, and why."""
     from gradtrend.model.replay import Outcome, Replay
 
-    return Replay(inspection, Outcome.CANNOT_RUN, why=(f"Cannot run: {error.message}.",), hint=error.hint)
+    return Replay(
+        inspection,
+        Outcome.CANNOT_RUN,
+        why=(f"Cannot run: {error.message.rstrip('.')}.", *_seen_in_the_file(inspection)),
+        hint=error.hint,
+    )

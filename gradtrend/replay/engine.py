@@ -12,7 +12,7 @@ from typing import TypeVar
 from gradtrend.errors import GradtrendError, ReplayError
 from gradtrend.model.contents import CaptureContents
 from gradtrend.model.precision import precision_of_setting
-from gradtrend.model.replay import Inspection, LayerGradient, ModuleFrame, Origin, Outcome, Replay, SweepRow
+from gradtrend.model.replay import Inspection, LayerGradient, ModuleFrame, Origin, Repeats, Replay, SweepRow
 from gradtrend.replay import ReplayOptions
 from gradtrend.replay.conclude.facts import Facts
 from gradtrend.replay.conclude.verdict import judge
@@ -25,7 +25,7 @@ from gradtrend.replay.search.locate import locate, with_float32
 from gradtrend.replay.search.settle import settle
 from gradtrend.replay.search.shares import outliers, shares
 from gradtrend.replay.search.swap import swap
-from gradtrend.replay.search.sweep import precisions_for, repeat, sweep
+from gradtrend.replay.search.sweep import SPREAD_LIMIT, precisions_for, repeat, sweep
 from gradtrend.replay.subject.environment import backend_as_captured, choose_device, eager, importable_from_here
 from gradtrend.replay.subject.failure import hint_for, named
 from gradtrend.replay.subject.rebuild import rebuild
@@ -50,12 +50,16 @@ def replay_step(contents: CaptureContents, inspection: Inspection, options: Repl
             return with_diagnosis(result, subject) if options.layers else result
 
 
-def first_run(contents: CaptureContents, imports: Sequence[str], device: str, precision: str) -> bool:
-    """Whether the very first run of the rebuilt step is finite. Raises what the model raises, and `ReplayError`."""
+def first_run(contents: CaptureContents, imports: Sequence[str], device: str, precision: str) -> str:
+    """What the very first run of the rebuilt step gives, in digits that tell runs apart beyond rounding.
+
+    Raises what the model raises, and `ReplayError`.
+    """
     with _surroundings():
         subject = rebuild(contents, choose_device(device), imports)
         with eager(), backend_as_captured(contents.backend):
-            return run_step(subject, precision).finite
+            result = run_step(subject, precision)
+            return f"{result.finite} {result.loss:.2e} {result.gradient_norm or 0.0:.2e}"
 
 
 @contextlib.contextmanager
@@ -88,23 +92,16 @@ class _Study:
         elif facts.explodes:
             found = self._try("measuring the samples", lambda: shares(self.subject, precision)) or ()
             facts = replace(facts, shares=found, blame=outliers(found))
-        made = judge(facts, self._layers(precision), tuple(self.subject.notes))
-        if made.outcome is Outcome.FLAKY:
-            made = replace(made, notes=(*made.notes, *self._in_fresh_processes(facts)))
-        return made
+        return judge(facts, self._layers(precision), tuple(self.subject.notes))
 
-    def _in_fresh_processes(self, facts: Facts) -> Iterator[str]:
-        """Whether runs differ by what one leaves behind for the next: the first run of a new process has nothing."""
+    def _in_fresh_processes(self, repeats: Repeats, precision: str) -> Repeats:
+        """Runs that differ, with whether the first runs of new processes do, which nothing was left behind for."""
         first_run, path = self.options.first_run, self.contents.summary.path
-        if first_run is None:
-            return
-        firsts = [first_run(path, facts.device, facts.precision) for _ in range(_FRESH_PROCESSES)]
-        if None not in firsts and len(set(firsts)) == 1:
-            yield (
-                f"In {_FRESH_PROCESSES} fresh processes the first run is {'finite' if firsts[0] else 'non-finite'} "
-                "each time: what differs here may be state that a run leaves behind outside the model's state dict (a "
-                "class attribute, a global, a file)."
-            )
+        differ = 0 < repeats.failures < repeats.runs or repeats.spread > SPREAD_LIMIT
+        if first_run is None or not differ or self.subject.outside.runs_on:
+            return repeats
+        firsts = [first_run(path, str(self.subject.device), precision) for _ in range(_FRESH_PROCESSES)]
+        return repeats if None in firsts else replace(repeats, fresh_agree=len(set(firsts)) == 1)
 
     def _repeated(self, rows: tuple[SweepRow, ...], row: SweepRow) -> Facts:
         """What several runs in one precision show."""
@@ -119,7 +116,7 @@ class _Study:
             scale_assumed=self.contents.loss_scale is None,
             device=str(self.subject.device),
             rows=rows,
-            repeats=repeats,
+            repeats=self._in_fresh_processes(repeats, row.precision),
             first=first,
             usual_norm=baseline if baseline is not None else self.options.usual_norm,
         )

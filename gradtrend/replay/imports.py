@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 
@@ -26,6 +27,21 @@ _DATA = frozenset(
         "types.SimpleNamespace", "uuid.UUID",
     ]
 )  # fmt: skip
+# What torch and numpy write their data with. Others of their functions load files, compile code or start programs.
+_REBUILDERS = re.compile(
+    r"""
+    torch\.(_utils\._rebuild_\w+ | _tensor\._rebuild_from_type_v2 | serialization\._get_layout
+        | Size | device | dtype | Generator | Tensor | nn\.parameter\.\w+ | nn\.utils\.rnn\.PackedSequence
+        | (storage\.)?\w*Storage | nn\.modules\.\w+\.[A-Z]\w*
+        | (b?float|u?int|complex|q?u?int)\d+\w* | bool | half | double | long | short)
+    | numpy\.(ndarray | dtype | asarray | bool_? | (u?int|float|complex|str|bytes|datetime|timedelta|void)\d*_?
+        | _?core\.(multiarray\.(_reconstruct | scalar) | numeric\._frombuffer) | dtypes\.\w+
+        | ma\.(core\._mareconstruct | MaskedArray) | random\._pickle\.\w+)
+    """,
+    re.VERBOSE,
+)
+# How a package of its own calls what makes its objects again, where that is no class.
+_REBUILDS = re.compile(r"_*(re)?(build|construct|store|make|create|unpickle|new)", re.IGNORECASE)
 # How numpy writes the arrays that a random state of its own holds.
 _ARRAYS = frozenset(
     ["numpy.ndarray", "numpy.dtype", "numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct",
@@ -53,6 +69,23 @@ def may_be_loaded(module: str, name: str) -> bool:
     return not (first in sys.stdlib_module_names or first in ("nt", "posix")) or f"{module}.{name}" in _DATA
 
 
+def may_make_data(ref: GlobalRef, found: object, recipe: str) -> bool:
+    """Whether a batch or a state may be made with what a name has led to.
+
+    A class may, and what torch and numpy write their data with; another function only where it is of the package that
+    makes the model, which a replay imports and runs anyhow, or has the name of one that makes objects again.
+    """
+    if ref.module.partition(".")[0] in ("torch", "numpy"):
+        return is_torch_or_numpy_data(ref)
+    own = ref.module.partition(".")[0] == re.split(r"[.:]", recipe)[0]
+    return isinstance(found, type) or own or is_plain(ref) or ref.path in _DATA or bool(_REBUILDS.match(ref.name))
+
+
+def is_torch_or_numpy_data(ref: GlobalRef) -> bool:
+    """Whether it is one of the names that torch and numpy write their data with."""
+    return _REBUILDERS.fullmatch(ref.path) is not None
+
+
 def _refusals(contents: CaptureContents) -> Iterator[str]:
     states = [contents.rng, *_generators(contents)]
     if any(ref.path not in _ARRAYS and not is_plain(ref) for ref in _globals(states)):
@@ -65,10 +98,20 @@ def _refusals(contents: CaptureContents) -> Iterator[str]:
         for ref in _globals(tree):
             if not may_be_loaded(ref.module, ref.name):
                 yield f"{ref.path} is Python's own, and no class of data"
+            elif ref.module.partition(".")[0] in ("torch", "numpy") and not is_torch_or_numpy_data(ref):
+                yield f"{ref.path} is no class of data, and data are not made with it"
 
 
 def _trees(contents: CaptureContents) -> list[Node]:
-    return [contents.recipe.keywords, contents.microbatches, contents.state, contents.rng, *_generators(contents)]
+    data = [] if contents.outside is None else [contents.outside.data]
+    return [
+        contents.recipe.keywords,
+        contents.microbatches,
+        contents.state,
+        *data,
+        contents.rng,
+        *_generators(contents),
+    ]
 
 
 def _generators(contents: CaptureContents) -> list[Node]:

@@ -11,6 +11,7 @@ from click.testing import Result
 
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline import analyze as pipeline
+from gradtrend.pipeline import parallel
 from gradtrend.report.json.report import schema
 
 Call = Callable[..., Result]
@@ -122,6 +123,7 @@ def test_a_bug_in_one_run_loses_none_of_the_others(
         return real(log, *rest) if log.run == str(exploding) else 1 / 0
 
     monkeypatch.setattr(pipeline, "judge", breaks)
+    monkeypatch.setattr(parallel, "available_processes", lambda: 0)  # others would not know of it
     done = call("analyze", stable, exploding)
     assert done.exit_code == 4
     assert f"{exploding}: exploding" in done.stdout

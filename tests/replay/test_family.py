@@ -298,7 +298,7 @@ def test_two_ranks_are_one_event(tmp_path: Path, device: str) -> None:
 
 
 def test_a_rank_alone_that_does_not_reproduce_asks_for_the_others(path: Path) -> None:
-    result = replayed_one(capture(path, steps.healthy, [batch()], rank=1, autocast=None))
+    result = replayed_one(capture(path, steps.healthy, [batch()], rank=1, world_size=2, autocast=None))
     assert result.outcome is Outcome.NOT_REPRODUCED
     assert any("other ranks" in note for note in result.notes)
 

@@ -136,6 +136,7 @@ def _last_start(climb: FloatArray) -> int:
     beyond all before that.
     """
     highest = np.maximum.accumulate(climb)
-    low = int(np.argmin(climb / highest))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a climb from zero, of numbers beyond measure
+        low = int(np.argmin(climb / highest))
     beyond = np.flatnonzero(climb[low:] > highest[low])
     return low + int(beyond[0]) if climb[low] < _RELAPSE * highest[low] and len(beyond) else 0

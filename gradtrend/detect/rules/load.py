@@ -52,8 +52,7 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
     shipped = _shipped(builtin_folder())
     rules, files, problems = dict(shipped.rules), dict(shipped.files), list(shipped.problems)
     if extra is not None:
-        if not extra.is_dir():
-            raise ConfigError(f"--rules {extra}: no such folder")
+        _check_folder(extra)
         own = _read_folder(extra)
         rules |= {rule_id: _in_place_of(shipped.rules.get(rule_id), rule) for rule_id, rule in own.rules.items()}
         files |= own.files
@@ -62,6 +61,16 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
     if problems:
         raise ConfigError("\n".join(problems), "`gradtrend rule` lists the shipped rules; their files show the keys.")
     return tuple(rules[rule_id] for rule_id in sorted(rules))
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise ConfigError for what is no folder, or may not be looked into: a folder without rules is one, too."""
+    try:
+        if not folder.is_dir():
+            raise ConfigError(f"--rules {folder}: no such folder")
+        next(folder.iterdir(), None)
+    except OSError as error:
+        raise ConfigError(f"--rules {folder}: {error.strerror or error}") from None
 
 
 def _in_place_of(shipped: Rule | None, own: Rule) -> Rule:

@@ -13,7 +13,7 @@ from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.circumstances import CIRCUMSTANCES
 from gradtrend.detect.rules.template import TEMPLATE_NAMES
 from gradtrend.model.advice import ACTION_IDS
-from gradtrend.model.rule import REPLAY_NOTE, Missing, ReplayTopic, Rule, Scope
+from gradtrend.model.rule import REPLAY_CIRCUMSTANCES, REPLAY_NOTE, Missing, ReplayTopic, Rule, Scope
 from gradtrend.model.runlog import SIGNS
 from gradtrend.model.words import Cause, Role, Severity, Trend, Verdict
 
@@ -71,8 +71,10 @@ def problems_of(data: Mapping[str, Any]) -> list[str]:
         found += _alternative_problems(f"alternative[{i}]", alternative)
     found += _wrong_keys(hold, _HOLD, "hold.")
     found += _wrong_word("until", hold, ("end",), "hold.")
+    of_replay = "replay" in select or select.get("note") == REPLAY_NOTE
+    circumstances = sorted(REPLAY_CIRCUMSTANCES) if of_replay else list(CIRCUMSTANCES)
     for i, action in enumerate(data.get("action", ())):
-        found += [f"action[{i}]: {problem}" for problem in _action_problems(action)]
+        found += [f"action[{i}]: {problem}" for problem in _action_problems(action, circumstances)]
     return found + [f"message: {problem}" for problem in _template_problems(data.get("message", ""))]
 
 
@@ -180,8 +182,8 @@ def _condition_problems(data: Mapping[str, Any], keys: Mapping[str, str]) -> lis
     return found + _wrong_word("missing", data, [m.value for m in Missing])
 
 
-def _action_problems(data: Mapping[str, Any]) -> list[str]:
-    found = [*_wrong_keys(data, _ACTION), *_wrong_word("when", data, list(CIRCUMSTANCES))]
+def _action_problems(data: Mapping[str, Any], circumstances: Collection[str]) -> list[str]:
+    found = [*_wrong_keys(data, _ACTION), *_wrong_word("when", data, circumstances)]
     found += _wrong_word("id", data, sorted(ACTION_IDS))
     if "text" not in data:
         found.append("missing key 'text'")

@@ -18,8 +18,9 @@ from gradtrend.model.runlog import Note
 _MOST_TERMS = 3
 # What only a replay knows.
 _REPLAY_NAMES = frozenset(
-    ["cured_module", "dtype", "explicit_half", "needed", "rounded", "stable_precision", "stable_setting", "too_small"]
-)
+    ["cured_module", "dtype", "explicit_half", "guard", "needed", "rounded", "stable_precision", "stable_setting",
+     "too_small"]
+)  # fmt: skip
 TEMPLATE_NAMES = _REPLAY_NAMES | frozenset(
     {
         "metric", "layer", "points", "first", "last", "onset", "baseline", "end", "peak", "decades", "run", "note",

@@ -108,7 +108,7 @@ def _summary_of(path: Path, shown: str, changed: int, size: int) -> Capture:
 
 
 def _tensor_trees(contents: CaptureContents) -> list[Node]:
-    outside = (contents.outside.generators, contents.outside.buffers) if contents.outside else ()
+    outside = (contents.outside.generators, contents.outside.buffers, contents.outside.data) if contents.outside else ()
     return [contents.state, contents.microbatches, contents.rng, contents.recipe.keywords, *outside]
 
 

@@ -15,6 +15,7 @@ from gradtrend.model.capture import CAPTURE_FORMAT, CAPTURE_VERSION, Capture
 from gradtrend.model.contents import CaptureContents, ModelRecipe, Node, TensorRef
 from gradtrend.model.precision import PRECISIONS
 
+_OTHER_TYPES = ("float16", "bfloat16", "float64")
 _MAX_JSON = 1024 * 1024
 _NEWER = "Install a newer gradtrend."
 
@@ -41,9 +42,9 @@ def read(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
         state=parts.state(path, tree.get("model_state")),
         microbatches=tuple(map(objects.stand_ins, parts.microbatches(path, tree))),
         rng=parts.mapping(path, tree, "rng", optional=True),
-        precision=_precision(precision, backend, _half_type(tree.get("model_state"))),
+        precision=_precision(precision, backend, _other_type(tree.get("model_state"))),
         loss_scale=parts.number(precision.get("loss_scale")),
-        loss_divisor=parts.number(tree.get("loss_divisor")),
+        loss_divisor=_divisor(tree.get("loss_divisor")),
         gradient_norm=parts.number(tree.get("gradient_norm"), finite=False),
         loss=parts.number(tree.get("loss"), finite=False),
         versions=_texts(parts.mapping(path, tree, "versions", optional=True)),
@@ -52,30 +53,31 @@ def read(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
         eval_modules=_names(tree["eval_modules"]) if "eval_modules" in tree else None,
         frozen_parameters=_names(tree["frozen_parameters"]) if "frozen_parameters" in tree else None,
         outside=objects.outside_state(parts.mapping(path, tree, "outside", optional=True)),
+        world_size=parts.integer(tree.get("world_size")),
         baseline_norm=parts.number(baseline.get("gradient_norm")),
         baseline_norms=_numbers(parts.mapping(path, baseline, "parameters", optional=True)),
     )
 
 
-def _half_type(state: Node) -> str | None:
-    """float16 or bfloat16 where most of the state is in it."""
+def _other_type(state: Node) -> str | None:
+    """The type that most of the state is in, where it is not float32."""
     sizes: Counter[str] = Counter()
     for value in state.values() if isinstance(state, Mapping) else ():
         if isinstance(value, TensorRef):
             sizes[value.dtype] += value.numel
     most = max(sizes, key=lambda dtype: sizes[dtype], default="float32")
-    return most if most in ("float16", "bfloat16") else None
+    return most if most in _OTHER_TYPES else None
 
 
-def _precision(precision: Mapping[str, Node], backend: Mapping[str, Node], half: str | None) -> str | None:
+def _precision(precision: Mapping[str, Node], backend: Mapping[str, Node], other: str | None) -> str | None:
     if "autocast" not in precision:
         return None
     autocast, scaled = precision["autocast"], precision.get("loss_scale") is not None
     if not isinstance(autocast, str | None):
         return None
     name = "float32" if autocast is None else f"{autocast}-scaled" if scaled else autocast
-    if name == "float32" and half is not None:
-        return f"{half}-true"
+    if name == "float32" and other is not None:
+        return other if other == "float64" else f"{other}-true"
     device = backend.get("device")
     if name == "float32" and backend.get("tf32") is True and isinstance(device, str) and device.startswith("cuda"):
         return "float32-tf32"
@@ -112,6 +114,12 @@ def _json_keywords(path: Path, text: Node) -> dict[str, Any]:
 
 def _names(node: Node) -> frozenset[str]:
     return frozenset(name for name in node if isinstance(name, str)) if isinstance(node, list) else frozenset()
+
+
+def _divisor(node: Node) -> float | None:
+    """What the losses are divided by; None for what nothing can be divided by."""
+    value = parts.number(node)
+    return value if value is not None and value > 0 else None
 
 
 def _numbers(node: Mapping[str, Node]) -> dict[str, float]:

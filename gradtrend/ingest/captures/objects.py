@@ -34,7 +34,7 @@ def outside_state(tree: Mapping[str, Node]) -> OutsideState | None:
     """What the model kept outside its state dict; None where the file does not say."""
     if not tree:
         return None
-    generators, buffers = tree.get("generators"), tree.get("buffers")
+    generators, buffers, data = tree.get("generators"), tree.get("buffers"), tree.get("data")
     return OutsideState(
         attributes=_attributes(tree.get("attributes")),
         generators={_place(name): state for name, state in generators.items() if isinstance(name, str)}
@@ -42,6 +42,9 @@ def outside_state(tree: Mapping[str, Node]) -> OutsideState | None:
         else {},
         buffers={name: node for name, node in buffers.items() if isinstance(node, TensorRef)}
         if isinstance(buffers, Mapping)
+        else {},
+        data={_place(name): stand_ins(node) for name, node in data.items() if isinstance(name, str)}
+        if isinstance(data, Mapping)
         else {},
         before=tree.get("before") is True,
     )

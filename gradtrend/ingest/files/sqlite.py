@@ -6,7 +6,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from gradtrend.errors import InputError
@@ -32,9 +32,11 @@ def connection_to(path: Path) -> Iterator[sqlite3.Connection]:
         companions = [path.with_name(path.name + ending) for ending in ("-wal", "-journal")]
         live = [companion for companion in companions if companion.is_file() and companion.stat().st_size]
         steps = max(LEAST_STEPS, STEPS_A_BYTE * sum(file.stat().st_size for file in (path, *live)))
-        with tempfile.TemporaryDirectory(prefix="gradtrend-") as folder:
-            uri = _copied((path, *live), Path(folder)) if live else _in_place(path, companions)
+        with tempfile.TemporaryDirectory(prefix="gradtrend-") if live else nullcontext() as folder:
+            uri = _in_place(path, companions) if folder is None else _copied((path, *live), Path(folder))
             with closing(sqlite3.connect(uri, uri=True, timeout=SECONDS_FOR_A_WRITER)) as connection:
+                if folder is not None:
+                    _held_open(connection, Path(folder))
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
                 connection.set_progress_handler(_stops_after(steps // _STEPS_A_CALL), _STEPS_A_CALL)
@@ -67,6 +69,15 @@ def _copied(files: Sequence[Path], folder: Path) -> str:
                 f"{files[0]} is written to faster than it can be copied",
                 "Wait until the writer is done, or read a copy.",
             )
+
+
+def _held_open(connection: sqlite3.Connection, folder: Path) -> None:
+    """Remove a copy that the connection holds open: who is killed now leaves nothing behind."""
+    with suppress(sqlite3.Error, OSError):  # damage, which the reader meets again; a system that keeps open files
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # then the log needs no index beside it
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        for file in list(folder.iterdir()):
+            file.unlink()
 
 
 def _state(files: Sequence[Path]) -> tuple[object, ...]:

@@ -48,6 +48,11 @@ def settings_of(folder: Path, below: bool = True) -> Settings:
     return merge_settings(Settings(), *sources)
 
 
+def is_settings_file(path: Path) -> bool:
+    """Whether a file is one of those that settings are read from, by its name."""
+    return path.name in (*_HPARAMS_FILES, _RAY_TUNE, _TRAIN_LOG) or path.parent.name == _HYDRA
+
+
 def _config_files(folder: Path) -> Iterator[Path]:
     """The files of Hydra and of Ray Tune in a run folder, the surest first."""
     yield from (file for name in (_OVERRIDES, _CONFIG) if (file := folder / _HYDRA / name).is_file())

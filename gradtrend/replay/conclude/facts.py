@@ -41,6 +41,11 @@ class Facts:
         return next((row.finite for row in self.rows if row.precision == precision), None)
 
     @property
+    def fresh_agree(self) -> bool | None:
+        """Whether the first runs of new processes are alike; None where that was not tried."""
+        return self.repeats.fresh_agree
+
+    @property
     def explodes(self) -> bool:
         """Whether the step is finite and its norm far above that of a usual step, as the captured one was."""
         norm = self.first.gradient_norm

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.replay import Outcome, Replay, ReplayCause
 from gradtrend.model.rule import Rule
+from gradtrend.replay.conclude.guards import guard_for
 
 # The cheapest first: what to train in where a step fails in another precision.
 _STABLE = {"bfloat16": ("bfloat16 autocast", "bf16-mixed"), "float32": ("float32", "32-true")}
@@ -34,7 +35,9 @@ def _topic(replay: Replay) -> str | None:
 def _finding(replay: Replay, rule: Rule) -> Finding:
     step = replay.inspection.step
     known = _known(replay)
-    texts = [(one.id, _filled(one.text_for.get(replay.inspection.kind, one.text), known)) for one in rule.actions]
+    true = _circumstances(replay)
+    fitting = [one for one in rule.actions if one.when is None or one.when in true]
+    texts = [(one.id, _filled(one.text_for.get(replay.inspection.kind, one.text), known)) for one in fitting]
     actions = [(action_id, text) for action_id, text in texts if text is not None]
     return Finding(
         rule=rule.id,
@@ -60,10 +63,32 @@ def _known(replay: Replay) -> dict[str, object]:
         "capture_step": replay.inspection.step,
         "cured_module": replay.swap.module if replay.swap is not None and replay.swap.cured else None,
         "explicit_half": _explicit_half(replay),
+        "guard": guard_for(replay.origin) if replay.origin is not None else None,
         **_stable(replay),
         **_range(replay),
     }
     return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+def _circumstances(replay: Replay) -> set[str]:
+    """Which of `REPLAY_CIRCUMSTANCES` hold."""
+    origin, blame, inspection = replay.origin, replay.blame, replay.inspection
+    hidden = replay.cause is ReplayCause.BACKWARD_OPERATOR and origin is not None and origin.phase == "forward"
+    agree = replay.repeats.fresh_agree if replay.repeats is not None else None
+    holds = {
+        "sample_named": blame is not None and bool(blame.samples),
+        "hidden_in_forward": hidden,
+        "layer_stands_out": any({"grown", "carries-the-norm"} & set(layer.flags) for layer in replay.layers),
+        "left_behind": agree is True,
+        "not_deterministic": agree is not True,
+        "on_a_gpu": replay.device not in (None, "cpu"),
+        "precision_unknown": not replay.precision_known,
+        "failure_expected": inspection.expects_bad,
+        "nothing_expected": not inspection.expects_bad,
+        "other_ranks": inspection.world_size != 1 and inspection.expects_bad,
+        "may_be_run": not inspection.refused,
+    }
+    return {name for name, true in holds.items() if true}
 
 
 def _explicit_half(replay: Replay) -> str | None:

@@ -26,7 +26,7 @@ def _joined(result: Replay, results: Sequence[Replay]) -> Replay:
         return replace(
             result, outcome=Outcome.CONFIRMED, cause=ReplayCause.OTHER_RANK, why=(why, *result.why), notes=result.notes
         )
-    if not others:
+    if not others and result.inspection.world_size != 1:
         return replace(result, notes=(*result.notes, _ASK_OTHERS))
     return result
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from statistics import median
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gradtrend.model.replay import SMALLEST, Blame, Origin, Outcome, ReplayCause, Sample
+from gradtrend.model.replay import SMALLEST, Origin, Outcome, ReplayCause
+from gradtrend.replay.conclude.samples import blamed, carried
+from gradtrend.replay.conclude.words import plural
 from gradtrend.replay.subject.precision import DEFAULT_LOSS_SCALE
 
 if TYPE_CHECKING:
     from gradtrend.replay.conclude.facts import Facts
-
-_SHOWN_SAMPLES = 3
-_SHOWN_NUMBERS = 8
 
 
 def reasons(facts: Facts, outcome: Outcome, cause: ReplayCause | None) -> tuple[str, ...]:
@@ -24,7 +22,7 @@ def reasons(facts: Facts, outcome: Outcome, cause: ReplayCause | None) -> tuple[
         parts += _norms(facts, cause)
     if facts.repeats.failures:
         parts += _started(facts)
-        parts += _blamed(facts.blame)
+        parts += blamed(facts.blame)
         parts += _swept(facts)
         parts += _swapped(facts)
     elif outcome is Outcome.NOT_REPRODUCED:
@@ -36,15 +34,24 @@ def _repeated(facts: Facts, outcome: Outcome) -> str:
     repeats, where = facts.repeats, f"in {facts.precision} on {facts.device}"
     if outcome is Outcome.FLAKY and 0 < repeats.failures < repeats.runs:
         share = f"{repeats.failures} of {repeats.runs}"
-        return f"{share} identical runs {where} were non-finite: the step is not deterministic."
+        return f"{share} identical runs {where} were non-finite: {_why_different(facts)}."
     if outcome is Outcome.FLAKY:
-        return f"{repeats.runs} identical runs {where} differ by {repeats.spread:.1%}: the step is not deterministic."
+        return f"{repeats.runs} identical runs {where} differ by {repeats.spread:.1%}: {_why_different(facts)}."
     same = "bitwise the same" if repeats.identical else f"within {repeats.spread:.1e} of one another"
     if not repeats.failures:
         return f"{repeats.runs} of {repeats.runs} runs {where} were finite ({same})."
     count = len(facts.first.bad_parameters)
-    what = f"{count} parameters have non-finite gradients" if count else "the loss is non-finite"
+    bad = f"{plural(count, 'parameter')} {'has' if count == 1 else 'have'} non-finite gradients"
+    what = bad if count else "the loss is non-finite"
     return f"{repeats.failures} of {repeats.runs} runs {where} were non-finite ({same}): {what}."
+
+
+def _why_different(facts: Facts) -> str:
+    if facts.fresh_agree:
+        return "a run leaves something behind for the next (new processes agree with one another)"
+    if facts.fresh_agree is False:
+        return "the step is not deterministic (new processes differ too)"
+    return "the step is not deterministic"
 
 
 def _norms(facts: Facts, cause: ReplayCause | None) -> Iterator[str]:
@@ -66,25 +73,7 @@ def _norms(facts: Facts, cause: ReplayCause | None) -> Iterator[str]:
     elif not facts.inspection.expects_bad:
         yield "It is finite and as recorded; whether its norm is large cannot be told without that of usual steps."
     if cause is ReplayCause.EXPLOSION:
-        yield from _carried(facts)
-
-
-def _carried(facts: Facts) -> Iterator[str]:
-    """Whose gradient the explosion is."""
-    blame = facts.blame
-    if blame is None:
-        if len(facts.shares) > 1:
-            yield "No microbatch and no sample stands out: all of the batch has large gradients."
-        return
-    if blame.microbatches:
-        numbers = _numbers(blame.microbatches)
-        yield f"Microbatch {numbers} alone {_has(blame.microbatches)} a far larger norm than the others."
-    for sample in blame.samples[:_SHOWN_SAMPLES]:
-        beside = {s.sample: s.norm for s in facts.shares if s.sample is not None}
-        yield (
-            f"Sample {_sample_name(sample)} alone has a gradient norm of {beside[sample.index]:.3g}; the median of its "
-            f"microbatch is {median(beside.values()):.3g}."
-        )
+        yield from carried(facts.blame, facts.shares)
 
 
 def _swept(facts: Facts) -> Iterator[str]:
@@ -110,7 +99,7 @@ def _started(facts: Facts) -> Iterator[str]:
         named = f" {origin.source_name}" if origin.source_name else ""
         yield f"The value was there before: {origin.source}{named}."
     elif origin.exceeds_range:
-        yield f"The exact result is {origin.needs:.3g}, beyond {origin.dtype}'s largest number {origin.type_max:.5g}."
+        yield f"The exact result is {origin.needs:.6g}, beyond {origin.dtype}'s largest number {origin.type_max:.6g}."
     elif origin.lost is not None:
         kind, wide = origin.lost
         small = f"the smallest number of {origin.given[0].dtype} is {SMALLEST.get(origin.given[0].dtype, 0.0):.2g}"
@@ -136,50 +125,6 @@ def _made(origin: Origin) -> str:
     return f"{' and '.join(kinds)} in {origin.dtype}"
 
 
-def _blamed(blame: Blame | None) -> Iterator[str]:
-    if blame is None:
-        return
-    if blame.microbatches:
-        many = len(blame.microbatches) > 1
-        yield f"Microbatch{'es' if many else ''} {_numbers(blame.microbatches)} fail{'' if many else 's'} alone."
-    if blame.samples:
-        yield _blamed_samples(blame)
-    if blame.note:
-        yield f"{blame.note[0].upper()}{blame.note[1:]}."
-
-
-def _blamed_samples(blame: Blame) -> str:
-    many = len(blame.samples) > 1
-    several = len({sample.microbatch for sample in blame.samples}) > 1 or blame.samples[0].microbatch > 0
-    names = [
-        _sample_name(sample) + (f" of microbatch {sample.microbatch}" if several else "")
-        for sample in blame.samples[:_SHOWN_SAMPLES]
-    ]
-    more = f" and {len(blame.samples) - _SHOWN_SAMPLES} more" if len(blame.samples) > _SHOWN_SAMPLES else ""
-    of = "" if several else f" of {blame.batch_size}"
-    text = f"Sample{'s' if many else ''} {', '.join(names)}{more}{of} make{'' if many else 's'} it fail"
-    if blame.together:
-        text += ", only together"
-    them = "them" if many else "it"
-    if blame.cured is None:
-        return f"{text}."
-    return f"{text}; without {them} the step {'is finite' if blame.cured else 'still fails'}."
-
-
-def _numbers(values: Sequence[int]) -> str:
-    more = f" and {len(values) - _SHOWN_NUMBERS} more" if len(values) > _SHOWN_NUMBERS else ""
-    return ", ".join(str(value) for value in values[:_SHOWN_NUMBERS]) + more
-
-
-def _has(values: Sequence[int]) -> str:
-    return "has" if len(values) == 1 else "have"
-
-
-def _sample_name(sample: Sample) -> str:
-    """`3 (img_0030.png)`."""
-    return f"{sample.index} ({sample.identity})" if sample.identity else str(sample.index)
-
-
 def _swapped(facts: Facts) -> Iterator[str]:
     swap = facts.swap
     if swap is None:
@@ -192,7 +137,9 @@ def _swapped(facts: Facts) -> Iterator[str]:
 
 
 def _elsewhere(facts: Facts) -> Iterator[str]:
-    bad = [row.precision for row in facts.rows if row.finite is False]
+    # The scale that is assumed where none was captured is the largest that a scaler begins with: it tells nothing.
+    assumed = "float16-scaled" if facts.scale_assumed else ""
+    bad = [row.precision for row in facts.rows if row.finite is False and row.precision != assumed]
     if bad and facts.known:
         yield f"It does fail in {', '.join(bad)}, but the run was trained in {facts.precision}."
     elif bad:
@@ -201,5 +148,13 @@ def _elsewhere(facts: Facts) -> Iterator[str]:
     if failed:
         yield f"It could not be run in {', '.join(failed)}."
     if facts.inspection.expects_bad:
-        count = len(facts.inspection.bad_parameters)
-        yield f"The capture names {count} bad parameters: another rank, other code or versions, or hardware made them."
+        yield _made_elsewhere(facts)
+
+
+def _made_elsewhere(facts: Facts) -> str:
+    count = len(facts.inspection.bad_parameters)
+    what = f"The capture names {plural(count, 'bad parameter')}" if count else "The capture records a non-finite value"
+    others = ["other code or versions", "state that a capture does not hold (a global, a file)", "hardware"]
+    if facts.inspection.world_size != 1:
+        others.insert(0, "another rank")
+    return f"{what}: {', '.join(others[:-1])}, or {others[-1]} made {'it' if count < 2 else 'them'}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradtrend.model.contents import CaptureContents
+from gradtrend.model.contents import CaptureContents, TensorRef
 from gradtrend.model.replay import Inspection
 from gradtrend.replay.imports import needed_imports, refused_imports
 from gradtrend.replay.inspect.fields import fields_of
@@ -21,7 +21,7 @@ def inspect_capture(contents: CaptureContents, shown: str) -> Inspection:
         rank=summary.rank,
         model=summary.model_class,
         bad_parameters=summary.bad_parameters,
-        parameters=len(contents.state),
+        parameters=sum(isinstance(node, TensorRef) for node in contents.state.values()),
         microbatches=tuple(fields_of(contents.microbatches)),
         precision=contents.precision,
         loss=contents.loss,
@@ -31,6 +31,7 @@ def inspect_capture(contents: CaptureContents, shown: str) -> Inspection:
         imports=needed_imports(contents),
         refused=refused_imports(contents),
         notes=tuple(_notes(contents)),
+        world_size=contents.world_size,
     )
 
 

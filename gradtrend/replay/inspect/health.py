@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def _counts(contents: CaptureContents, ref: TensorRef) -> tuple[int, int, int]:
     nan = positive = negative = 0
     if ref.dtype not in _FLOATS or not ref.numel:
         return nan, positive, negative
-    for chunk in _pieces(contents, ref):
+    for chunk in _elements(contents, ref):
         values = (chunk.astype(np.uint32) << 16).view(np.float32) if ref.dtype == "bfloat16" else chunk
         bad = values[~np.isfinite(values)]
         nan += int(np.isnan(bad).sum())
@@ -60,36 +60,35 @@ def _counts(contents: CaptureContents, ref: TensorRef) -> tuple[int, int, int]:
     return nan, positive, negative
 
 
-def _pieces(contents: CaptureContents, ref: TensorRef) -> Iterator[NDArray[Any]]:
-    """The elements of a tensor, some megabytes at a time."""
-    dtype = np.dtype(_FLOATS[ref.dtype])
-    if not _is_contiguous(ref):
-        yield from _chunks(_view(contents, ref, dtype))
-        return
-    start = contents.storages[ref.storage].start + ref.offset * dtype.itemsize
-    for place in range(0, ref.numel, _CHUNK):
-        size = min(_CHUNK, ref.numel - place) * dtype.itemsize
-        yield np.frombuffer(contents.bytes_at(start + place * dtype.itemsize, size), dtype)
+def _elements(contents: CaptureContents, ref: TensorRef) -> Iterator[NDArray[Any]]:
+    """The elements of a tensor, flat, at most _CHUNK at a time; a dimension that merely repeats is looked at once.
+
+    They are read and not mapped into memory: a file that is cut meanwhile would kill the process.
+    Raises `InputError` for one that is.
+    """
+    dtype, start = np.dtype(_FLOATS[ref.dtype]), contents.storages[ref.storage].start
+    shape = [1 if step == 0 else size for size, step in zip(ref.shape, ref.stride, strict=True)]
+    count = 1 + sum((size - 1) * step for size, step in zip(shape, ref.stride, strict=True))
+    dense = _is_dense(shape, ref.stride)
+    for first in range(0, count, _CHUNK if dense else count):
+        piece = min(count - first, _CHUNK) if dense else count
+        place = start + (ref.offset + first) * dtype.itemsize
+        typed = np.frombuffer(contents.bytes_at(place, piece * dtype.itemsize), dtype)
+        if dense:
+            yield typed
+        else:
+            strides = [step * dtype.itemsize for step in ref.stride]
+            yield from _chunks(np.lib.stride_tricks.as_strided(typed, shape, strides, writeable=False))
 
 
-def _is_contiguous(ref: TensorRef) -> bool:
+def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether every element between the first and the last is one of the tensor, once, in whatever order."""
     expected = 1
-    for size, step in zip(reversed(ref.shape), reversed(ref.stride), strict=True):
-        if size != 1 and step != expected:
+    for step, size in sorted(zip(strides, shape, strict=True)):
+        if size > 1 and step != expected:
             return False
         expected *= size
     return True
-
-
-def _view(contents: CaptureContents, ref: TensorRef, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The elements of a tensor whose order is not the file's; a dimension that merely repeats is looked at once."""
-    span = contents.storages[ref.storage]
-    stored = contents.bytes_at(span.start, span.size)
-    count = span.size // dtype.itemsize
-    shape = [1 if step == 0 else size for size, step in zip(ref.shape, ref.stride, strict=True)]
-    strides = [step * dtype.itemsize for step in ref.stride]
-    typed = np.frombuffer(stored, dtype, count)[ref.offset :]
-    return np.lib.stride_tricks.as_strided(typed, shape, strides, writeable=False)
 
 
 def _chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:

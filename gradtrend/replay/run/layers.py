@@ -55,10 +55,11 @@ def _entry(
     finite = math.isfinite(norm) and bool(torch.isfinite(dense).all())
     share = norm * norm / total if finite and total else None
     ratio = _ratio(norm, parameter)
+    small = finite and norm < 1 and ratio is not None and ratio < _VANISHING * typical
     flags = [
         ("non-finite", not finite),
         ("zero", finite and zeros >= _MOSTLY_ZERO),
         ("carries-the-norm", share is not None and share > _CARRIES and count > 2),
-        ("vanishing", finite and ratio is not None and zeros < _MOSTLY_ZERO and ratio < _VANISHING * typical),
+        ("vanishing", small and zeros < _MOSTLY_ZERO),
     ]
     return LayerGradient(name, norm, zeros, ratio, share, tuple(flag for flag, holds in flags if holds))

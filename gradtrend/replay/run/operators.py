@@ -71,6 +71,29 @@ def tensors_in(values: Any) -> Iterator[torch.Tensor]:
             yield from tensors_in(value)
 
 
+def values_in(values: Any) -> Iterator[Any]:
+    """The tensors and numbers among an operator's arguments."""
+    if isinstance(values, list | tuple):
+        for value in values:
+            yield from values_in(value)
+    else:
+        yield values
+
+
+def has_range(value: Any) -> bool:
+    """Whether it is a number, or a tensor of numbers (integers too), that an operator computes with."""
+    if isinstance(value, torch.Tensor):
+        whole = value.dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+        return can_be_checked(value) or (whole and value.layout is torch.strided and value.numel() > 0)
+    return isinstance(value, float)
+
+
+def number_range(name: str, value: float) -> Magnitude:
+    """The range of one number, which is itself."""
+    size = abs(value) if math.isfinite(value) else 0.0
+    return Magnitude(name, "number", (), size, size, int(value == 0), int(not math.isfinite(value)), int(value < 0))
+
+
 def outputs_of(function: Any, result: Any) -> list[torch.Tensor]:
     """The results that count."""
     found = list(tensors_in(result))
@@ -111,7 +134,11 @@ def parameter_norm(tensor: torch.Tensor | None) -> float:
     wide = torch.float32 if tensor.device.type == "mps" else torch.float64
     values = tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach()
     values = torch.view_as_real(values.resolve_conj()) if values.is_complex() else values
-    return float(torch.linalg.vector_norm(values, dtype=wide))
+    norm = float(torch.linalg.vector_norm(values, dtype=wide))
+    largest = float(values.abs().max()) if math.isinf(norm) else 0.0
+    if not largest or math.isinf(largest):
+        return norm
+    return largest * float(torch.linalg.vector_norm(values / largest, dtype=wide))  # whose squares are out of range
 
 
 def is_mask(tensor: torch.Tensor) -> bool:
@@ -127,12 +154,14 @@ def counts(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def magnitude(name: str, tensor: torch.Tensor) -> Magnitude:
-    """The range of the finite elements (0 to 0 where there is none), and how many are zero or not finite."""
-    sizes = tensor.detach().abs()
+    """The range of the finite elements (0 to 0 where there is none), and how many are zero, not finite, negative."""
+    values = tensor.detach()
+    sizes = values.abs()
     finite = sizes[torch.isfinite(sizes)]
     low, high = (finite.min().item(), finite.max().item()) if finite.numel() else (0.0, 0.0)
     zeros, nonfinite = int((finite == 0).sum()), sizes.numel() - finite.numel()
-    return Magnitude(name, dtype_name(tensor.dtype), tuple(tensor.shape), low, high, zeros, nonfinite)
+    negative = 0 if values.is_complex() else int((values < 0).sum())
+    return Magnitude(name, dtype_name(tensor.dtype), tuple(tensor.shape), low, high, zeros, nonfinite, negative)
 
 
 def dtype_name(dtype: torch.dtype) -> str:

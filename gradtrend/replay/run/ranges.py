@@ -18,13 +18,14 @@ _FRAMES = 12  # module outputs kept before the first bad one: about the last two
 class ModuleRanges:
     """Entered around a run; afterwards holds what the modules' outputs looked like up to the first bad one.
 
-    `largest` is the largest finite magnitude, `headroom` the fewest decades between an output and the maximum of its
-    type. Outputs whose only non-finite values are -inf count as masks. With `until`, that module's first output is the
-    last one looked at.
+    `overflowed` says that the first bad one holds inf. `largest` is the largest finite magnitude, `headroom` the fewest
+    decades between an output and the maximum of its type. Outputs whose only non-finite values are -inf count as masks.
+    With `until`, that module's first output is the last one looked at.
     """
 
     def __init__(self, model: torch.nn.Module, until: str | None = None) -> None:
         self.first_bad: str | None = None
+        self.overflowed = False
         self.largest: float | None = None
         self.headroom: float | None = None
         self.frames: deque[ModuleFrame] = deque(maxlen=_FRAMES)
@@ -52,8 +53,10 @@ class ModuleRanges:
             finite = operators.is_finite(tensor)
             if not finite and self.first_bad is None and not operators.is_mask(tensor):
                 self.first_bad = name or kind
+                self.overflowed = bool(torch.isinf(tensor).any())
             seen = _range_of(label, tensor) if finite else operators.magnitude(label, tensor)
-        self.frames.append(ModuleFrame(name, kind, seen))
+        if finite:  # the others are not what led there
+            self.frames.append(ModuleFrame(name, kind, seen))
         if finite or seen.abs_max:  # an output without any finite element has no range
             self.largest = max(self.largest or 0.0, seen.abs_max)
         if seen.abs_max:

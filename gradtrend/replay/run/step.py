@@ -59,8 +59,8 @@ def run_step(
         given = only if only is not None else list(enumerate(batches))
         with _stream(subject, precision, len(given)) as stream:
             for index, batch in given:
-                with precisions.entered(precision, subject.device), torch.set_grad_enabled(backward):
-                    loss = subject.loss_of(batch, index, alone=only is not None)
+                with precisions.entered(precision, subject.device):
+                    loss = _loss_of(subject, batch, index, only is not None, backward)
                 if backward and loss.requires_grad:
                     with precisions.entered_backend(precision, subject.device):
                         (loss / subject.loss_divisor * scale).backward()
@@ -68,6 +68,20 @@ def run_step(
         norm, bad, overflows = _measured(subject.model, stream, scale) if backward else (None, (), False)
     total = sum(losses) / subject.loss_divisor
     return StepResult(total, tuple(losses), norm, bad, overflows)
+
+
+def _loss_of(subject: Subject, batch: Any, index: int, alone: bool, backward: bool) -> torch.Tensor:
+    """The loss, without the memory for a backward pass where none follows: unless the step takes gradients itself."""
+    if backward:
+        return subject.loss_of(batch, index, alone)
+    try:
+        with torch.no_grad():
+            return subject.loss_of(batch, index, alone)
+    except RuntimeError as error:
+        if "does not require grad" not in str(error):
+            raise
+    subject.reset()
+    return subject.loss_of(batch, index, alone)
 
 
 def _stream(subject: Subject, precision: str, count: int) -> AbstractContextManager[GradientStream | None]:

@@ -20,7 +20,7 @@ from gradtrend.replay.run import operators
 from gradtrend.replay.run.following import ModuleStack
 from gradtrend.replay.run.mode import OperatorMode
 
-_GIVEN = 4  # inputs of the blamed operator whose range is reported
+_GIVEN = 6  # inputs of the blamed operator whose range is reported: BatchNorm has five
 _OWN = (str(torch.__path__[0]), str(Path(__file__).parents[1]))
 
 
@@ -63,6 +63,7 @@ class OperatorWatch(OperatorMode):
         node = torch._C._current_autograd_node()
         place = self._place(func, node)
         self.seen(place, args, kwargs)  # before it runs: it may overwrite what it is given
+        overwritten = self._outside(_tensors(args, kwargs)) if operators.mutates(func) else None
         result = func(*args, **kwargs)
         if not self._in_backward(node):
             self._forward_of.setdefault(_sequence_number(), (self._module(), operators.short_name(func)))
@@ -72,7 +73,7 @@ class OperatorWatch(OperatorMode):
             if not operators.can_be_checked(output) or operators.is_finite(output):
                 self._clear(output)
             else:
-                self._spoil(func, args, kwargs, output, node, place)
+                self._spoil(func, args, kwargs, output, node, place, overwritten)
         return result
 
     def seen(self, place: tuple[str, str, int], args: Any, kwargs: dict[str, Any]) -> None:
@@ -80,13 +81,24 @@ class OperatorWatch(OperatorMode):
 
     def ranges_of(self, args: Any, kwargs: dict[str, Any]) -> tuple[Magnitude, ...]:
         """The ranges of the first tensors that an operator is given."""
-        given = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
-        return tuple(operators.magnitude(self._name_of(t, i), t) for i, t in enumerate(given[:_GIVEN]))
+        found = [part for part in operators.values_in([*args, *kwargs.values()]) if operators.has_range(part)]
+        return tuple(self._range_of(part, index) for index, part in enumerate(found[:_GIVEN]))
+
+    def _range_of(self, part: Any, index: int) -> Magnitude:
+        if isinstance(part, torch.Tensor):
+            return operators.magnitude(self._name_of(part, index), part)
+        return operators.number_range(f"given[{index}]", part)
 
     def producer_of(self, tensor: torch.Tensor) -> Producer | None:
         """Who spoilt this tensor, if anyone did."""
         number = self._spoilt.get(_address(tensor))
-        return None if number is None else self.producers[number]
+        if number is None:
+            return None
+        found = self.producers[number]
+        if found.origin.source in ("operator", "constant"):
+            return found
+        whence = (found.origin.source, found.origin.source_name)  # who read it first, forward, is where it starts
+        return next(one for one in self.producers if (one.origin.source, one.origin.source_name) == whence)
 
     def _place(self, func: Any, node: Any) -> tuple[str, str, int]:
         module, operator = self._module(), operators.short_name(func)
@@ -106,14 +118,23 @@ class OperatorWatch(OperatorMode):
         return self._stack.names[-1] if self._stack.names else ""
 
     def _clear(self, output: torch.Tensor) -> None:
+        if not self._spoilt or output.layout is not torch.strided:
+            return
         storage = output.untyped_storage()
-        if self._spoilt and storage.nbytes() == output.numel() * output.element_size():
+        if storage.nbytes() == output.numel() * output.element_size():
             self._spoilt.pop(storage.data_ptr(), None)
 
     def _spoil(
-        self, func: Any, args: Any, kwargs: dict[str, Any], output: torch.Tensor, node: Any, place: tuple[str, str, int]
+        self,
+        func: Any,
+        args: Any,
+        kwargs: dict[str, Any],
+        output: torch.Tensor,
+        node: Any,
+        place: tuple[str, str, int],
+        overwritten: torch.Tensor | None,
     ) -> None:
-        inputs = [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
+        inputs = _tensors(args, kwargs)
         numbers = [self._spoilt[_address(t)] for t in inputs if _address(t) in self._spoilt]
         accidents = [number for number in numbers if not self.producers[number].deliberate]
         if accidents:
@@ -123,7 +144,9 @@ class OperatorWatch(OperatorMode):
             self._spoilt[_address(output)] = min(numbers)
             return
         origin = self._origin(func, args, kwargs, output, node, place)
-        outside = self._outside(func, inputs, output)
+        own = _address(output) if operators.mutates(func) else None  # already overwritten: tells nothing
+        outside = overwritten if overwritten is not None else self._outside([t for t in inputs if _address(t) != own])
+        outside = outside if outside is not None else self._negative_variance(inputs)
         source = self._source_of(outside) or self._inherited(numbers)
         if source is not None:
             origin = replace(origin, source=source[0], source_name=source[1])
@@ -133,12 +156,16 @@ class OperatorWatch(OperatorMode):
         self._spoilt[_address(output)] = len(self.producers)
         self.producers.append(Producer(origin, deliberate))
 
-    def _outside(self, func: Any, inputs: list[torch.Tensor], output: torch.Tensor) -> torch.Tensor | None:
+    def _outside(self, inputs: list[torch.Tensor]) -> torch.Tensor | None:
         """A non-finite input that no operator of the step made; None when all inputs are finite."""
-        own = _address(output) if operators.mutates(func) else None  # already overwritten: tells nothing
+        made_elsewhere = (tensor for tensor in inputs if _address(tensor) not in self._spoilt)
+        return next((tensor for tensor in made_elsewhere if not operators.is_finite(tensor)), None)
+
+    def _negative_variance(self, inputs: list[torch.Tensor]) -> torch.Tensor | None:
+        """A running variance below zero, which no statistics of a batch can be: its root is NaN."""
         for tensor in inputs:
-            address = _address(tensor)
-            if address != own and address not in self._spoilt and not operators.is_finite(tensor):
+            name = self._known.get(_address(tensor), ("", ""))[1]
+            if name.endswith("running_var") and bool((tensor < 0).any()):
                 return tensor
         return None
 
@@ -179,6 +206,11 @@ class OperatorWatch(OperatorMode):
         )
 
 
+def _tensors(args: Any, kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """The tensors of numbers that an operator is given."""
+    return [t for t in operators.tensors_in([*args, *kwargs.values()]) if operators.can_be_checked(t)]
+
+
 def _hands_on(inputs: list[torch.Tensor], output: torch.Tensor) -> bool:
     """Whether a mask is merely handed on: nothing is NaN, and no +inf is made of -inf."""
     if bool(torch.isnan(output).any()):
@@ -187,7 +219,8 @@ def _hands_on(inputs: list[torch.Tensor], output: torch.Tensor) -> bool:
 
 
 def _address(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage().data_ptr())
+    values = tensor._values() if tensor.is_sparse else tensor  # a gradient of an embedding
+    return int(values.untyped_storage().data_ptr())
 
 
 def _sequence_number() -> int:

@@ -32,14 +32,10 @@ _SECOND = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the samples of a batch lie: their number, and the dimension that is theirs where two have that size.
-
-    `listed`: the batch is a list of samples that nobody put together.
-    """
+    """Where the samples of a batch lie: their number, and the dimension that is theirs where two have that size."""
 
     size: int
     preferred: int = 0
-    listed: bool = False
 
 
 def layout_of(batch: Any, time_first: bool) -> Layout | None:
@@ -47,8 +43,6 @@ def layout_of(batch: Any, time_first: bool) -> Layout | None:
 
     `time_first`: the model has layers that take (time, batch, ...), which decides where nothing else does.
     """
-    if _is_list_of_samples(batch):
-        return Layout(len(batch), listed=True)
     votes: defaultdict[int, float] = defaultdict(float)
     flat = False  # a list or a tensor with one dimension, which can only be one entry a sample
     for shape in _shapes(batch):
@@ -67,12 +61,17 @@ def layout_of(batch: Any, time_first: bool) -> Layout | None:
 
 def _is_list_of_samples(batch: Any) -> bool:
     """A list of containers whose own tensors do not share a first dimension, as those of a view do."""
-    if type(batch) is not list or len(batch) < 2 or any(parts_of(one) is None for one in batch):
+    if type(batch) not in (list, tuple) or len(batch) < 2 or any(parts_of(one) is None for one in batch):
         return False
     shapes = [[tuple(leaf.shape) for _, leaf in named_leaves(one) if _is_array(leaf)] for one in batch]
     scalars = all(() in found for found in shapes)
     mixed = all(len({shape[0] for shape in found if shape}) > 1 for found in shapes)
     return scalars or mixed
+
+
+def is_empty(batch: Any) -> bool:
+    """Whether a tensor of it has no sample at all."""
+    return any(shape[0] == 0 for shape in _shapes(batch))
 
 
 def _is_array(leaf: Any) -> bool:
@@ -84,7 +83,7 @@ def _shapes(tree: Any) -> Iterator[tuple[int, ...]]:
     if isinstance(tree, torch.Tensor | np.ndarray):
         if tree.ndim:
             yield tuple(tree.shape)
-    elif isinstance(tree, list | tuple) and _is_sample_list(tree):
+    elif isinstance(tree, list | tuple) and (_is_sample_list(tree) or _is_list_of_samples(tree)):
         if tree:
             yield (len(tree),)
     else:
@@ -108,8 +107,6 @@ def _is_sample_list(values: Sequence[Any]) -> bool:
 
 def take(tree: Any, indices: Sequence[int], layout: Layout) -> Any:
     """The batch with only these samples. What does not have one entry a sample is kept as it is."""
-    if layout.listed:
-        return [tree[index] for index in indices]
     if isinstance(tree, torch.Tensor | np.ndarray):
         dimension = _dimension(tuple(tree.shape), layout)
         if dimension is None:
@@ -117,7 +114,8 @@ def take(tree: Any, indices: Sequence[int], layout: Layout) -> Any:
         if isinstance(tree, np.ndarray):
             return np.take(tree, list(indices), axis=dimension)
         return tree.index_select(dimension, torch.as_tensor(list(indices), device=tree.device))
-    if isinstance(tree, list | tuple) and len(tree) == layout.size and _is_sample_list(tree):
+    listed = isinstance(tree, list | tuple) and len(tree) == layout.size
+    if listed and (_is_sample_list(tree) or _is_list_of_samples(tree)):
         return type(tree)([tree[index] for index in indices])
     parts = parts_of(tree)
     if parts is None:
@@ -132,8 +130,6 @@ def _dimension(shape: tuple[int, ...], layout: Layout) -> int | None:
 
 def identity(batch: Any, index: int, size: int) -> str | None:
     """What the batch calls its sample `index`: its path or number, where the batch holds those."""
-    if _is_list_of_samples(batch):
-        batch = {key: [one.get(key) for one in batch] for key in batch[0]} if isinstance(batch[0], dict) else {}
     named = dict(_identity_lists(batch, size))
     key = next((key for wanted in _IDENTITIES for key in named if key.lower() == wanted), None)
     if key is None:
@@ -150,5 +146,17 @@ def _identity_lists(tree: Any, size: int, key: str = "") -> Iterator[tuple[str, 
     if isinstance(tree, list | tuple) and len(tree) == size and all(isinstance(value, str | int) for value in tree):
         yield key, list(tree)
         return
+    if isinstance(tree, list | tuple) and len(tree) == size and _is_list_of_samples(tree):
+        if isinstance(tree[0], dict):
+            for name in tree[0]:
+                values = [_plain(one.get(name)) for one in tree if isinstance(one, dict)]
+                if len(values) == size and all(isinstance(value, str | int) for value in values):
+                    yield str(name), values
+        return
     for name, value in (parts_of(tree) or {}).items():
         yield from _identity_lists(value, size, str(name) if isinstance(name, str) else key)
+
+
+def _plain(value: Any) -> Any:
+    """A number that lies in a tensor of one."""
+    return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gradtrend.model.replay import Blame, Sample
 from gradtrend.replay.run.step import run_step
 from gradtrend.replay.search import batches
+from gradtrend.replay.search.batches import Layout
 from gradtrend.replay.search.samples import (
     PartRuns,
     failing_alone,
@@ -29,21 +30,24 @@ def blame(subject: Subject, precision: str, backward: bool) -> Blame:
         whole = list(present)
     bad = [index for index, batch in enumerate(whole) if _fails(subject, precision, index, batch, backward)]
     if not bad:
-        return Blame((), note="no microbatch fails alone: only the accumulated gradients are bad")
+        return Blame((), note=_none_alone(len(whole), backward))
     found: list[Sample] = []
     notes: list[str] = []
-    together = False
+    together = by_chance = False
     size = None
+    cured: dict[int, bool | None] = {}
     for index in bad[:_MAX_SEARCHED]:
         layout = batches.layout_of(whole[index], time_comes_first(subject.model))
         size = size or (layout.size if layout else None)
-        if layout is None or layout.size < 2:
-            notes.append("the microbatch has no samples to tell apart")
+        if layout is None or layout.size < 2 or batches.is_empty(whole[index]):
+            notes.append(_no_samples(whole[index], layout))
             continue
         parts, _ = part_runs(subject, precision, index, whole[index], layout, backward)
         numbers, note, jointly = _search(parts)
         notes += [note] if note else []
         together = together or jointly
+        cured[index] = _is_finite_without(parts, numbers)
+        by_chance = by_chance or (bool(numbers) and parts.draws and not _fails_whatever_is_drawn(parts, numbers))
         found += [Sample(index, number, batches.identity(whole[index], number, layout.size)) for number in numbers]
     searched = bad[:_MAX_SEARCHED]
     explained = {sample.microbatch for sample in found}
@@ -51,10 +55,25 @@ def blame(subject: Subject, precision: str, backward: bool) -> Blame:
         microbatches=tuple(bad),
         samples=tuple(found),
         batch_size=size,
-        cured=_cured(subject, precision, whole, found, backward) if explained == set(bad) else None,
+        cured=_together_cured(cured.values()) if explained == set(bad) else None,
         note=None if explained == set(searched) else next(iter(notes), None),
         together=together,
+        by_chance=by_chance,
     )
+
+
+def _none_alone(count: int, backward: bool) -> str:
+    if backward and count > 1:
+        return "no microbatch fails alone: only the accumulated gradients are bad"
+    if count > 1:
+        return "no microbatch fails when it is run alone: it takes what an earlier one leaves behind, or other numbers"
+    return "the microbatch does not fail when it is run again: what the step is given differs from run to run"
+
+
+def _no_samples(batch: Any, layout: Layout | None) -> str:
+    if batches.is_empty(batch):
+        return "the microbatch is empty: it holds a tensor without any sample"
+    return "the microbatch has no samples to tell apart" if layout is None else "the microbatch has one sample"
 
 
 def _fails(subject: Subject, precision: str, index: int, batch: Any, backward: bool) -> bool:
@@ -79,23 +98,18 @@ def _search(parts: PartRuns) -> tuple[list[int], str | None, bool]:
     return [], "no part of the batch fails alone: it takes the samples together", False
 
 
-def _cured(
-    subject: Subject, precision: str, whole: Sequence[Any], found: Sequence[Sample], backward: bool
-) -> bool | None:
-    """Whether the step, all its microbatches, is finite without these samples; None where it cannot be run so."""
-    left = []
-    for index, batch in enumerate(whole):
-        layout = batches.layout_of(batch, time_comes_first(subject.model))
-        bad = {sample.index for sample in found if sample.microbatch == index}
-        if not bad or layout is None:
-            left.append((index, batch))
-            continue
-        rest = [number for number in range(layout.size) if number not in bad]
-        if rest:
-            left.append((index, batches.take(batch, rest, layout)))
-    if not left:
-        return None
-    try:
-        return run_step(subject, precision, only=left, backward=backward).finite
-    except Exception:  # the user's code, given a batch of a size it never saw
-        return None
+def _is_finite_without(parts: PartRuns, numbers: Sequence[int]) -> bool | None:
+    """Whether the microbatch is finite without these samples; None where that cannot be told."""
+    rest = [number for number in range(parts.layout.size) if number not in numbers]
+    result = parts.result_of(rest, repeated=False) if rest and numbers else None
+    return None if result is None else result.finite
+
+
+def _together_cured(found: Iterable[bool | None]) -> bool | None:
+    values = list(found)
+    return None if None in values else all(values)
+
+
+def _fails_whatever_is_drawn(parts: PartRuns, numbers: Sequence[int]) -> bool:
+    """Whether the samples also fail with other random numbers: those that begin the run, not those of their places."""
+    return any(parts.fails_with_other_numbers([number]) for number in numbers)

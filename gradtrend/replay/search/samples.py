@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,12 +54,28 @@ class PartRuns:
         result = self.result_of(indices, repeated) if indices else None
         return result is not None and not result.finite
 
-    def _run(self, indices: Sequence[int]) -> StepResult:
+    @property
+    def draws(self) -> bool:
+        """Whether the step draws random numbers."""
+        return bool(self.tape.drawn or self.tape.draws.by_site)
+
+    def fails_with_other_numbers(self, indices: Sequence[int]) -> bool:
+        """Whether these samples alone fail with the numbers of the first places of the batch in place of their own."""
+        others = [(index + 1) % self.layout.size for index in indices]
+        try:
+            return not self._run(indices, others).finite
+        except Exception:  # the user's code, given a batch of a size it never saw
+            return True
+
+    def _run(self, indices: Sequence[int], drawn: Sequence[int] | None = None) -> StepResult:
+        """The run of these samples; `drawn` are those whose random numbers they are given, by themselves their own."""
         self.runs += 1
         part = batches.take(self.batch, indices, self.layout)
         only = [(self.microbatch, part)]
-        watch = playing(self.tape, indices)
-        return run_step(self.subject, self.precision, only=only, backward=self.backward, watch=watch)
+        watch = playing(self.tape, indices if drawn is None else drawn)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a part of the batch, which nobody trains on
+            return run_step(self.subject, self.precision, only=only, backward=self.backward, watch=watch)
 
 
 def part_runs(

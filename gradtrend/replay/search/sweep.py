@@ -42,7 +42,9 @@ def _row(subject: Subject, precision: str, errors: dict[str, Exception]) -> Swee
     except Exception as error:  # an operator without a kernel for this type, out of memory, the user's own code
         errors[precision] = error
         return SweepRow(precision, finite=None, problem=named(error))
-    headroom = _exceeded(ranges, precision) if ranges.first_bad else ranges.headroom
+    headroom = ranges.headroom
+    if ranges.first_bad:
+        headroom = _exceeded(ranges, precision) if ranges.overflowed else None
     return SweepRow(
         precision=precision,
         finite=result.finite,

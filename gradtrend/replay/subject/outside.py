@@ -8,12 +8,15 @@ from typing import Any
 
 import torch
 
-from gradtrend.model.contents import CaptureContents, TensorRef
-from gradtrend.recording.outside import generator_state, generators, plain_attributes, set_generator_state
-from gradtrend.replay.subject.tensors import build, read_tensor
+from gradtrend.recording.outside import (
+    copied,
+    generators,
+    plain_attributes,
+    set_generator_state,
+)
 
 _SHOWN = 3  # attributes that a sentence names
-_Place = tuple[str, str]  # module, attribute
+Place = tuple[str, str]  # module, attribute
 
 
 @dataclass(slots=True)
@@ -21,59 +24,51 @@ class Outside:
     """The values that every run of the step begins with.
 
     `taken` says whence: "before" or "after" the captured step, or from a freshly built "model". `put_back` are
-    attributes and buffers that differed from those of the freshly built one, `tensors` other attributes that it has. A
+    attributes and buffers that differed from those of the freshly built one, `tensors` other attributes that it has.
+    `data` are attributes that hold tensors, arrays or containers, `names` all attributes by module. A
     generator whose state from before the step is not known runs on from one run to the next: what depends on its
     numbers then shows as differing runs.
     """
 
-    attributes: dict[_Place, Any] = field(default_factory=dict)
-    states: dict[_Place, Any] = field(default_factory=dict)
+    attributes: dict[Place, Any] = field(default_factory=dict)
+    states: dict[Place, Any] = field(default_factory=dict)
     put_back: tuple[str, ...] = ()
     tensors: tuple[str, ...] = ()
     taken: str = "model"
     refused: tuple[str, ...] = ()
+    data: dict[Place, Any] = field(default_factory=dict)
+    names: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether a generator of the model's own gives other numbers in each run."""
+        return bool(self.states) and self.taken != "before"
 
     def restore(self, model: torch.nn.Module) -> None:
         """Put the values back into the model."""
-        for place, _ in changed_attributes(model, self.attributes):
-            _set(model, place, self.attributes[place])
-        for place, generator in generators(model) if self.taken == "before" else ():
+        for module, owner in model.named_modules():
+            for name in [name for name in vars(owner) if _is_new(name, vars(owner)[name], self.names.get(module))]:
+                del vars(owner)[name]
+        set_attributes(model, self.attributes)
+        for place, value in self.data.items():
+            set_attribute(model, place, copied(value))
+        for place, generator in () if self.runs_on else generators(model):
             if place in self.states:
                 set_generator_state(generator, self.states[place])
 
 
-def put_outside(contents: CaptureContents, model: torch.nn.Module) -> Outside:
-    """Put what was captured into the freshly built model, and say what every run begins with."""
-    captured = contents.outside
-    put: list[str] = []
-    refused: list[str] = []
-    if captured is not None:
-        for place, built in changed_attributes(model, captured.attributes):
-            if _alike(built, captured.attributes[place]):
-                _set(model, place, captured.attributes[place])
-                put.append(f"{_name(place)} = {captured.attributes[place]!r}")
-        for name, buffer in model.named_buffers():
-            node = captured.buffers.get(name)
-            if isinstance(node, TensorRef) and tuple(node.shape) == tuple(buffer.shape):
-                value = read_tensor(contents, node).to(buffer.device)
-                if not torch.equal(value, buffer):
-                    put.append(f"{name} (a buffer)")
-                buffer.data = value
-        refused = list(_put_generators(contents, model, captured.generators))
-    return Outside(
-        attributes=dict(plain_attributes(model)),
-        states={place: generator_state(generator) for place, generator in generators(model)},
-        put_back=tuple(put),
-        tensors=tuple(_tensor_attributes(model)),
-        taken="model" if captured is None else "before" if captured.before else "after",
-        refused=tuple(refused),
-    )
+def set_attributes(model: torch.nn.Module, values: Mapping[Place, Any]) -> None:
+    """Put plain values back where they are others now."""
+    for (module, name), value in values.items():
+        attributes = vars(model.get_submodule(module))
+        if name not in attributes or not same(attributes[name], value):
+            attributes[name] = value
 
 
-def changed_attributes(model: torch.nn.Module, known: Mapping[_Place, Any]) -> Iterator[tuple[_Place, Any]]:
+def changed_attributes(model: torch.nn.Module, known: Mapping[Place, Any]) -> Iterator[tuple[Place, Any]]:
     """The plain attributes that are not what `known` has, with what they are."""
     for place, value in list(plain_attributes(model)):
-        if place in known and not _same(known[place], value):
+        if place in known and not same(known[place], value):
             yield place, value
 
 
@@ -85,7 +80,7 @@ def as_before(captured: Any, start: Any, end: Any) -> Any:
     return captured - (end - start)
 
 
-def sentences(outside: Outside, changing: Mapping[_Place, Any], guessed: bool) -> Iterator[str]:
+def sentences(outside: Outside, changing: Mapping[Place, Any], guessed: bool) -> Iterator[str]:
     """What a reader must know; `changing` are the attributes that the step itself changes."""
     if outside.put_back:
         when = "left behind by the step" if outside.taken == "after" else "captured"
@@ -101,58 +96,37 @@ def sentences(outside: Outside, changing: Mapping[_Place, Any], guessed: bool) -
             "with the value named here, which need not be the one that the step began with."
         )
     if outside.states:
-        names = ", ".join(_name(place) for place in list(outside.states)[:_SHOWN])
+        names = ", ".join(place_name(place) for place in list(outside.states)[:_SHOWN])
         whence = {"after": "left behind by the step", "model": "of a freshly built model"}.get(outside.taken)
         if whence:
-            yield f"The model draws from its own random generator ({names}), with the state {whence}: other numbers."
+            yield f"The model draws from its own generator ({names}), with the state {whence}: other random numbers."
     if outside.tensors:
-        yield f"Tensors outside the state dict are those of a freshly built model: {_listed(outside.tensors)}."
+        yield f"Outside the state dict, as in a freshly built model: {_listed(outside.tensors)}."
     yield from outside.refused
 
 
-def _put_generators(contents: CaptureContents, model: torch.nn.Module, captured: Mapping[_Place, Any]) -> Iterator[str]:
-    for place, generator in generators(model):
-        if place not in captured:
-            yield f"The state of the model's own generator {_name(place)} was not captured: it draws other numbers."
-            continue
-        try:
-            set_generator_state(generator, build(contents, captured[place], lambda node: node))
-        except (ValueError, TypeError, KeyError, RuntimeError, AttributeError) as error:
-            yield f"The state of the model's own generator {_name(place)} does not fit ({error})."
-
-
-def _set(model: torch.nn.Module, place: _Place, value: Any) -> None:
+def set_attribute(model: torch.nn.Module, place: Place, value: Any) -> None:
     module, name = place
     vars(model.get_submodule(module))[name] = value
 
 
-def _alike(one: Any, other: Any) -> bool:
-    """Whether one may stand for the other: both numbers, both texts, or one of them None."""
-    if one is None or other is None:
-        return True
-    return isinstance(one, str) == isinstance(other, str) and isinstance(one, bool) == isinstance(other, bool)
+def same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and (one == other or (one != one and other != other))  # NaN is itself
 
 
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and (one == other or one != one)  # NaN is itself
+def _is_new(name: str, value: Any, known: frozenset[str] | None) -> bool:
+    """Whether a run has made this attribute, and it is data: no part of the model, no function in place of its own."""
+    return known is not None and name not in known and not callable(value) and not isinstance(value, torch.nn.Parameter)
 
 
-def _tensor_attributes(model: torch.nn.Module) -> Iterator[str]:
-    """The attributes that are tensors, and neither parameters nor buffers."""
-    for module, owner in model.named_modules():
-        for name, value in vars(owner).items():
-            if isinstance(value, torch.Tensor):
-                yield _name((module, name))
-
-
-def _named(outside: Outside, places: tuple[_Place, ...]) -> str:
-    return _listed([f"{_name(place)} = {outside.attributes[place]!r}" for place in places])
+def _named(outside: Outside, places: tuple[Place, ...]) -> str:
+    return _listed([f"{place_name(place)} = {outside.attributes[place]!r}" for place in places])
 
 
 def _listed(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
 
 
-def _name(place: _Place) -> str:
+def place_name(place: Place) -> str:
     module, attribute = place
     return f"{module}.{attribute}" if module else attribute

@@ -12,8 +12,8 @@ from gradtrend.model.contents import CaptureContents
 from gradtrend.recording.trees import map_tensors
 from gradtrend.replay.subject import rng
 from gradtrend.replay.subject.loss import loss_function
-from gradtrend.replay.subject.outside import put_outside
 from gradtrend.replay.subject.precision import DEFAULT_LOSS_SCALE
+from gradtrend.replay.subject.put_back import put_outside
 from gradtrend.replay.subject.revive import import_path, parameters_of, revive
 from gradtrend.replay.subject.state import MODEL_CHANGED, load_state, modes_of, trained_of
 from gradtrend.replay.subject.subject import Subject
@@ -26,7 +26,7 @@ def rebuild(contents: CaptureContents, device: torch.device, permitted: Collecti
     """
     model, step = _model_and_step(contents, permitted)
     load_state(contents, model, device, permitted)
-    outside = put_outside(contents, model)
+    outside = put_outside(contents, model, permitted)
     batches = [
         map_tensors(revive(contents, batch, permitted), lambda t: t.to(device)) for batch in contents.microbatches
     ]

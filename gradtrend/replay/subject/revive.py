@@ -11,7 +11,7 @@ from typing import Any
 
 from gradtrend.errors import ReplayError
 from gradtrend.model.contents import CaptureContents, GlobalRef, Inert, Node
-from gradtrend.replay.imports import DO_NOT_TRUST, is_plain, may_be_loaded
+from gradtrend.replay.imports import DO_NOT_TRUST, is_plain, may_be_loaded, may_make_data
 from gradtrend.replay.subject.tensors import build
 
 _SAME_CODE = "Replay with the code and package versions that the run was trained with."
@@ -66,7 +66,10 @@ def revive(contents: CaptureContents, node: Node, permitted: Collection[str]) ->
         if isinstance(stand_in, GlobalRef):
             if stand_in.path not in permitted and not is_plain(stand_in):
                 raise ReplayError(f"the capture would load {stand_in.path}, which was not listed", DO_NOT_TRUST)
-            return import_path(_modern(stand_in.module), stand_in.name)
+            found = import_path(_modern(stand_in.module), stand_in.name)
+            if not may_make_data(stand_in, found, contents.recipe.path):
+                raise ReplayError(f"the capture would call {stand_in.path}, which makes no data", DO_NOT_TRUST)
+            return found
         if isinstance(stand_in, Inert):
             if id(stand_in) not in made:
                 _revive_object(stand_in, lambda inner: build(contents, inner, other), made)

@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 
+from gradtrend.recording.outside import plain_attributes
 from gradtrend.recording.random_states import present_states
 from gradtrend.recording.trees import map_tensors
 from gradtrend.replay.subject import rng
-from gradtrend.replay.subject.outside import Outside
+from gradtrend.replay.subject.outside import Outside, set_attributes
 from gradtrend.replay.subject.precision import DEFAULT_LOSS_SCALE, PARAMETER_TYPES
 
 
@@ -24,7 +25,8 @@ class Subject:
     `compute_loss(microbatch, index)` gives the loss tensor. `modes` says which modules train (None: not captured),
     `trained` which parameters do. `buffers` and `types` are what `reset` restores. No
     optimizer steps, but a step may write to parameters itself (a teacher's moving average): `reload` then reads them
-    from the capture again. `states_at` holds the random states at the start of each microbatch, once a whole step ran.
+    from the capture again. `states_at` holds the random states and the model's own numbers at the
+    start of each microbatch, once a whole step ran.
     """
 
     model: torch.nn.Module
@@ -41,7 +43,7 @@ class Subject:
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     types: dict[str, torch.dtype] = field(default_factory=dict)
     writes: dict[str, int] = field(default_factory=dict)
-    states_at: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    states_at: dict[int, tuple[Mapping[str, Any], dict[tuple[str, str], Any]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def remember(self) -> None:
@@ -55,13 +57,13 @@ class Subject:
         """The size of the parameters as they are now."""
         return sum(parameter.numel() * parameter.element_size() for parameter in self.model.parameters())
 
-    def _half_type(self) -> torch.dtype | None:
-        """float16 or bfloat16 where most of the parameters were captured in it."""
+    def _own_type(self) -> torch.dtype:
+        """The type that most of the parameters were captured in."""
         sizes: Counter[torch.dtype] = Counter()
         for name, parameter in self.model.named_parameters():
             sizes[self.types[name]] += parameter.numel()
-        most = max(sizes, key=lambda dtype: sizes[dtype], default=torch.float32)
-        return most if most in (torch.float16, torch.bfloat16) else None
+        floating = {dtype: size for dtype, size in sizes.items() if dtype.is_floating_point}
+        return max(floating, key=lambda dtype: floating[dtype], default=torch.float32)
 
     def _writes(self) -> dict[str, int]:
         """How often each parameter was written to in place."""
@@ -99,25 +101,27 @@ class Subject:
     def loss_of(self, batch: Any, index: int, alone: bool) -> torch.Tensor:
         """The loss of one microbatch, on a copy (a step may write to its batch or take parts out).
 
-        `alone`: the microbatches before it were not run, so its random states are put in place.
+        `alone`: the microbatches before it were not run, so what they would have left behind is put in place.
         """
         if alone and index in self.states_at:
-            rng.restore(self.states_at[index], self.device)
+            states, attributes = self.states_at[index]
+            rng.restore(states, self.device)
+            set_attributes(self.model, attributes)
         elif not alone:
-            self.states_at[index] = present_states(self.device)
+            self.states_at[index] = present_states(self.device), dict(plain_attributes(self.model))
         return self.compute_loss(map_tensors(batch, torch.clone), index)
 
     @contextmanager
     def in_type_of(self, precision: str) -> Iterator[list[Any]]:
         """Parameters, buffers and batches in the type that `precision` needs; yields the batches.
 
-        A model captured in half precision keeps the types it has (some layers may be in float32) when run in it, and is
-        widened to float32 for all others but float64.
+        A model keeps the types it was captured in (some layers may have another) when run in the one of most of them,
+        and is cast whole to any other.
         """
-        own = self._half_type()
-        wanted = PARAMETER_TYPES.get(precision, None if own is None else torch.float32)
-        if wanted is None or wanted is own:
-            yield self.batches if wanted is None else _cast_batches(self.batches, wanted)
+        own = self._own_type()
+        wanted = PARAMETER_TYPES.get(precision, torch.float32)
+        if wanted is own:
+            yield self.batches if own is torch.float32 else _cast_batches(self.batches, wanted)
             return
         try:
             _cast(self.model, lambda name: wanted)

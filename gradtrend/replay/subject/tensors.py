@@ -12,7 +12,9 @@ from gradtrend.model.contents import CaptureContents, Node, TensorRef
 
 
 def read_tensor(contents: CaptureContents, ref: TensorRef) -> torch.Tensor:
-    """The tensor as captured (same strides), on the CPU. Raises `ReplayError` for a type that this torch lacks."""
+    """The tensor as captured (same strides), on the CPU. Raises `ReplayError` for a type that this torch lacks, and
+    for a file that was cut meanwhile.
+    """
     dtype: torch.dtype | None = getattr(torch, ref.dtype, None)
     if dtype is None:
         raise ReplayError(f"torch {torch.__version__} has no type {ref.dtype}", "Install a newer torch.")

@@ -45,8 +45,8 @@ def _block(replay: Replay, style: Style) -> list[str]:
         ("Capture", _capture_lines(replay.inspection, style)),
         ("Why", [line for text in replay.why for line in wrapped(text, style)]),
         ("Precisions", sweep_lines(replay.sweep, style)),
-        ("What the operator was given (absolute)", _given_lines(replay.origin)),
-        ("Before it (module outputs, absolute)", _frame_lines(replay)),
+        ("What the operator was given (sizes)", _given_lines(replay.origin)),
+        ("Before it (sizes of module outputs)", _frame_lines(replay)),
         ("Gradients that stand out", _layer_lines(replay.layers)),
         *([] if replay.diagnosis is None else diagnosis_parts(replay.diagnosis, style)),
         ("Bear in mind", [line for text in _notes(replay) for line in wrapped(text, style)]),
@@ -129,9 +129,12 @@ def _given_lines(origin: Origin | None) -> list[str]:
 
 
 def _given_line(one: Magnitude, name: str) -> str:
-    counts = [f"{count:,} {what}" for count, what in ((one.zeros, "zeros"), (one.nonfinite, "not finite")) if count]
+    kinds = ((one.zeros, "zero"), (one.negative, "negative"), (one.nonfinite, "not finite"))
+    counts = [f"{count:,} {what}" for count, what in kinds if count]
     shape = "x".join(map(str, one.shape)) or "a number"
     counted = f", of {math.prod(one.shape):,}: {', '.join(counts)}" if counts else ""
+    if one.nonfinite and one.nonfinite == math.prod(one.shape):
+        return f"  {_name(name)}  {one.dtype:<9} {shape:<12} nothing finite in it"
     return f"  {_name(name)}  {one.dtype:<9} {shape:<12} {number(one.abs_min):>9} to {number(one.abs_max)}{counted}"
 
 

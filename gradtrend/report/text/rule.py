@@ -13,18 +13,20 @@ from gradtrend.report.wording.style import Style
 
 def rule_table(rules: Sequence[Rule], style: Style) -> str:
     """One line a rule: id, name, severity, summary."""
-    column = max((len(rule.name) for rule in rules), default=0)
+    names = {rule.id: escape(rule.name) for rule in rules}
+    column = max(map(len, names.values()), default=0)
     lines = []
     for rule in rules:
         severity = severity_word(rule.severity, style, 7)
-        lines.append(f"{style.paint(rule.id, 'bold')}  {rule.name:<{column}}  {severity}  {escape(rule.summary)}")
+        title = f"{style.paint(escape(rule.id), 'bold')}  {names[rule.id]:<{column}}"
+        lines.append(f"{title}  {severity}  {escape(rule.summary)}")
     return "".join(f"{line}\n" for line in lines)
 
 
 def rule_page(rule: Rule, style: Style) -> str:
     """Everything about one rule: meaning, limits and their reasons, blind spots, actions."""
     severity = severity_word(rule.severity, style)
-    title = style.paint(f"{rule.id} {rule.name}", "bold")
+    title = style.paint(escape(f"{rule.id} {rule.name}"), "bold")
     lines = [f"{title} ({severity})", "", *wrapped(_one_line(rule.summary), style, "", "")]
     parts = (
         ("What it means", _paragraphs(rule.help, style)),

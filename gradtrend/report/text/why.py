@@ -48,7 +48,7 @@ def next_lines(run: RunReport, style: Style) -> list[str]:
 
 def _group_lines(group: Sequence[Finding], style: Style, unit: str) -> list[str]:
     top = group[0]
-    head = f"  {severity_word(top.severity, style, 7)} {style.paint(f'{top.rule} {escape(top.name)}', 'bold')}"
+    head = f"  {severity_word(top.severity, style, 7)} {style.paint(escape(f'{top.rule} {top.name}'), 'bold')}"
     subject = _subject(group, style, unit)
     lines = [f"{head}{subject}"]
     for message in messages(group):

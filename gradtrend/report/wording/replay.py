@@ -15,6 +15,7 @@ _CAUSES = {
     ReplayCause.EXPLOSION: "the gradient explosion is real",
     ReplayCause.NORM_OVERFLOW: "the norm overflows over finite gradients",
 }
+_HIDDEN = "a value that is masked in the forward pass spoils the gradient"
 _OUTCOMES = {
     Outcome.CONFIRMED: "confirmed",
     Outcome.FLAKY: "flaky (the same step gives different results)",
@@ -28,7 +29,8 @@ def replay_headline(replay: Replay) -> str:
     """`confirmed: the precision's range, in model.conv1 (float16 on cpu)`."""
     text = _OUTCOMES[replay.outcome]
     if replay.cause is not None:
-        text += f": {_CAUSES[replay.cause]}"
+        hidden = replay.cause is ReplayCause.BACKWARD_OPERATOR and replay.origin and replay.origin.phase == "forward"
+        text += f": {_HIDDEN if hidden else _CAUSES[replay.cause]}"
     if replay.origin is not None and replay.origin.module:
         text += f", in {replay.origin.module}"
     return f"{text} ({replay.precision} on {replay.device})" if replay.precision else text

@@ -211,3 +211,21 @@ def test_a_store_that_another_process_writes_to_all_the_time_is_not_damaged(tmp_
     finally:
         writer.kill()
         writer.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps what is open")
+def test_a_copy_leaves_nothing_behind_whenever_its_reader_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, copies = tmp_path / "a.db", tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(copies))
+    with closing(sqlite3.connect(database)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("CREATE TABLE t (x)")
+        writer.executemany("INSERT INTO t VALUES (?)", [(i,) for i in range(1000)])
+        writer.commit()
+        with sqlite.connection_to(database) as connection:
+            assert not [file for folder in copies.iterdir() for file in folder.iterdir()]
+            assert connection.execute("SELECT count(*), sum(x) FROM t").fetchone() == (1000, 499500)
+    assert not list(copies.iterdir())

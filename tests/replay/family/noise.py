@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.replay.family.case import NO_ALARM, Case, Made, Truth, confirmed, healthy
+from tests.replay.family.case import Case, Made, Truth, confirmed, healthy
 from tests.replay.family.forward import batches_of
 from tests.replay.family.networks import Layer, classify, draw, labels, network
 
@@ -252,8 +252,7 @@ def made(
     )
 
 
-# What a capture can keep of it is put back, and the step then fails as it did; what it cannot keep is said.
-LOST = Truth(("not-reproduced",), ("none",), says=(OUTSIDE,), silent=NO_ALARM[:2])
+# What a capture can keep of it is put back, and the step then fails as it did.
 KEPT = confirmed("forward-operator", ("1", "gate"), "div", samples=(), says=(OUTSIDE,))
 CASES = (
     made("dropout-one-sample", dropped, batch_of_five,
@@ -293,6 +292,7 @@ CASES = (
          prepare=scale_gone),
     made("hidden-buffer-same", positioned, partial(batches_of, "text"),
          confirmed("forward-operator", "neck", "log", samples=())),
-    made("hidden-tensor-attribute", centred, partial(batches_of, "siamese"), LOST, prepare=centre_gone),
+    made("hidden-tensor-attribute", centred, partial(batches_of, "siamese"),
+         confirmed("forward-operator", says=(OUTSIDE,)), prepare=centre_gone),
     made("hidden-teacher-average", averaged, partial(batches_of, "mlp"), healthy()),
 )  # fmt: skip

@@ -63,7 +63,7 @@ def test_the_samples_may_lie_along_the_second_dimension() -> None:
 def test_a_list_of_samples_that_nobody_put_together() -> None:
     batch = [{"x": torch.full((4,), float(n)), "y": torch.tensor(n), "path": f"{n}.png"} for n in range(3)]
     layout = layout_of(batch, time_first=False)
-    assert layout == Layout(3, listed=True)
+    assert layout == Layout(3)
     assert [one["path"] for one in take(batch, [2, 0], layout)] == ["2.png", "0.png"]
     assert identity(batch, 1, 3) == "1.png"
 

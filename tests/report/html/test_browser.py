@@ -187,7 +187,12 @@ def test_the_wheel_zooms_with_control_and_else_scrolls_the_page(failed: Opened) 
 def test_a_chart_is_walked_with_the_keyboard(failed: Opened) -> None:
     failed.page.locator("figure.norm").focus()
     press = failed.page.keyboard.press
-    for key, said in (("Home", "step 0"), ("ArrowRight", "step 1"), ("Shift+ArrowRight", "step 11"), ("End", "step 399")):
+    for key, said in (
+        ("Home", "step 0"),
+        ("ArrowRight", "step 1"),
+        ("Shift+ArrowRight", "step 11"),
+        ("End", "step 399"),
+    ):
         press(key)
         assert failed.readout(0).startswith(f"{said}:")
     press("Home")

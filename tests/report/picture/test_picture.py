@@ -40,7 +40,9 @@ def test_it_shows_verdict_onset_band_and_nan(tmp_path: Path) -> None:
 def test_a_spike_and_a_gap_are_in_the_line(tmp_path: Path) -> None:
     bend = {150: 500.0, 300: float("nan")}
     report = report_of(log(tmp_path / "run", stable(change=lambda step, norm: bend.get(step, norm))))
-    lines = [line.get("points") or "" for line in ElementTree.fromstring(render_svg(report, Style())).iter(f"{SVG}polyline")]
+    lines = [
+        line.get("points") or "" for line in ElementTree.fromstring(render_svg(report, Style())).iter(f"{SVG}polyline")
+    ]
     curves = [[tuple(map(float, p.split(","))) for p in line.split()] for line in lines if len(line.split()) > 50]
     assert len(curves) == 2
     heights = sorted(point[1] for point in curves[0])

@@ -116,7 +116,7 @@ def _repeats(steps: _Ints, values: _Floats, begin: int, at: int, end: int) -> bo
     if not len(i):
         return False
     x, y = values[begin:at][i], values[at:end][j]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # what is too far apart to be told is not the same
         same = np.isfinite(x - y) & (np.abs(x - y) <= _SAME * np.maximum(np.abs(x), np.abs(y)))
     telling = np.isfinite(x) | np.isfinite(y)
     return bool(telling.sum() > 1 and same[telling].mean() >= _REPEATED and same[telling][-1])

@@ -175,8 +175,9 @@ def _significant(values: _Floats) -> int:
     finite = values[np.isfinite(values) & (values != 0)][:_SAMPLE]
     if not len(finite):
         return _FLOAT32_DIGITS
-    mantissas = finite / 10.0 ** np.floor(np.log10(np.abs(finite)))
-    decimals = _kept(mantissas, _MANTISSA_DECIMALS)
+    with np.errstate(all="ignore"):  # the smallest numbers have no power of ten: then nothing is told by the digits
+        mantissas = finite / 10.0 ** np.floor(np.log10(np.abs(finite)))
+        decimals = _kept(mantissas, _MANTISSA_DECIMALS)
     return _FLOAT32_DIGITS if decimals is None else decimals + 1
 
 
