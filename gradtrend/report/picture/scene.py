@@ -16,7 +16,7 @@ from gradtrend.report.wording.worst import worst_first
 
 WIDTH, HEIGHT = 960, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 936, 96, 368
-_TITLE, _WHY, _LEGEND = 68, 128, 150  # characters that have room in their sizes
+_TITLE, _WHY, _LEGEND = 84, 128, 150  # characters that have room in their sizes
 _CROSS, _NEAR, _FAR = 4, 12, 48  # half the size of the sign for NaN; how near the next may be, how near in a stretch
 _ALL_COVERED = 0.98
 
