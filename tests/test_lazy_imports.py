@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,19 @@ def test_analysing_json_lines_loads_only_what_it_needs() -> None:
     modules = loaded(_command("analyze", str(RUN), "--fail-on", "never"))
     assert "polars" in modules
     assert not set(NEVER) & modules
+
+
+def test_a_report_that_draws_nothing_loads_nothing_that_draws() -> None:
+    drawing = {"gradtrend.model.outline", "gradtrend.detect.outlines", "PIL"}
+    for name in ("text", "json"):
+        modules = loaded(_command("analyze", str(RUN), "--format", name))
+        assert not drawing & modules
+        assert not [
+            module for module in modules if module.startswith(("gradtrend.report.html", "gradtrend.report.pict"))
+        ]
+    modules = loaded(_command("analyze", str(RUN), "--format", "html", "-o", os.devnull))
+    assert {"gradtrend.detect.outlines", "gradtrend.report.html.report"} <= modules
+    assert not {"PIL", "gradtrend.report.picture.png"} & modules
 
 
 def test_other_packages_are_looked_for_only_when_asked() -> None:

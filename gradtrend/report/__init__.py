@@ -58,6 +58,10 @@ def reporter(name: str) -> Reporter:
 
     Raises `ConfigError` for a format that there is not, or that cannot be used.
     """
+    if name == "png":
+        from gradtrend.report.picture.png import check_pillow
+
+        check_pillow()
     return REPORTERS.get(name) or _of_another_package(name)
 
 

@@ -18,7 +18,7 @@ POINTS = 2000
 HOSTILE = (
     "</script><img src=x onerror=hurt()>",
     '" onmouseover="hurt()" x="',
-    "\x1b[31mred\u202egnp.exe]]>\u2028<!--<script>",
+    "\x1b[31mred\u202egnp.exe]]>\u2028<!--<script>\uffff",
 )
 
 

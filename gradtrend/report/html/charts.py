@@ -69,7 +69,7 @@ def _figure(run: RunReport, series: SeriesReport, outline: Outline) -> str:
     heading = element("h3", f"{name} {element('code', text(series.metric))}")
     facts = element("p", text(_facts(series, outline, unit)), class_="facts") + _table(series, outline, unit)
     plot = element("div", "", class_="plot")
-    caption = f"{heading}<output class=readout></output>"
+    caption = f"{heading}<output class=readout aria-live=off></output>"
     label = f"{name} {escape(series.metric)}, by {unit}"
     body = f"<figcaption>{caption}</figcaption>{plot}{_legend(series, outline)}<div class=below>{facts}</div>"
     return element("figure", body, class_=f"chart {_KINDS[series.role]}", tabindex=0, role="group", aria_label=label)

@@ -85,7 +85,7 @@ def _layers(run: RunReport) -> str:
     layers = layers_of(run)
     if len(layers) < 2:
         return ""
-    caption = "<figcaption><h3>Gradient norm by layer</h3><output class=readout></output></figcaption>"
+    caption = "<figcaption><h3>Gradient norm by layer</h3><output class=readout aria-live=off></output></figcaption>"
     rows = "".join(
         f"<tr><th scope=row>{text(s.layer)}</th><td>{_of(s.baseline)}</td><td>{_of(s.peak)}</td></tr>"
         for s in layers[:200]

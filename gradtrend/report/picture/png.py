@@ -20,15 +20,21 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 _DASH, _GAP = 6, 4
 
 
-def render_png(report: Report, style: Style) -> bytes:
-    """The bytes of a PNG file of 1920 x 880 pixels. Raises `ConfigError` where Pillow is not installed."""
+def check_pillow() -> None:
+    """Raise `ConfigError` where Pillow is not installed."""
     try:
-        from PIL import Image, ImageDraw
+        import PIL  # noqa: F401
     except ImportError:
         raise ConfigError(
             "--format png needs Pillow, which is not installed",
             "pip install 'gradtrend[png]', or take --format svg, which needs nothing.",
         ) from None
+
+
+def render_png(report: Report, style: Style) -> bytes:
+    """The bytes of a PNG file of 1920 x 880 pixels. Raises `ConfigError` where Pillow is not installed."""
+    check_pillow()
+    from PIL import Image, ImageDraw
 
     scale = _SCALE * _FINER
     image = Image.new("RGB", (WIDTH * scale, HEIGHT * scale), "#ffffff")

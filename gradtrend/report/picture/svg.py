@@ -10,6 +10,8 @@ from gradtrend.report.picture.scene import HEIGHT, WIDTH, Box, Line, Shape, Word
 from gradtrend.report.wording.style import Style
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+# Characters that XML has not, not even as references; those that other formats have not either are escaped already.
+_NOT_IN_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 
 
 def render_svg(report: Report, style: Style) -> str:
@@ -18,7 +20,7 @@ def render_svg(report: Report, style: Style) -> str:
     title = next(shape.text for shape in shapes if isinstance(shape, Words))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-        f'font-family="{_FONT}" role="img">\n<title>{html.escape(title)}</title>\n'
+        f'font-family="{_FONT}" role="img">\n<title>{_text(title)}</title>\n'
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>\n'
         + "".join(f"{_element(shape)}\n" for shape in shapes)
         + "</svg>\n"
@@ -37,4 +39,8 @@ def _element(shape: Shape) -> str:
         return f'<polyline points="{points}" fill="none" {looks}/>'
     weight = ' font-weight="600"' if shape.bold else ""
     place = f'x="{shape.x:.1f}" y="{shape.y:.1f}" font-size="{shape.size}" text-anchor="{shape.anchor}"'
-    return f'<text {place} fill="{colour}"{weight}>{html.escape(shape.text)}</text>'
+    return f'<text {place} fill="{colour}"{weight}>{_text(shape.text)}</text>'
+
+
+def _text(words: str) -> str:
+    return html.escape(words.translate(_NOT_IN_XML))
