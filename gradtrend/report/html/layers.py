@@ -11,7 +11,7 @@ from gradtrend.report.html.names import without_common
 from gradtrend.report.html.points import Json
 from gradtrend.report.wording.escape import escape
 
-_COLUMNS = 120  # cells a row: 6 pixels each in a wide window
+_COLUMNS = 100  # cells a row: 8 pixels each in a wide window
 _MAX_ROWS = 160  # more would be thinner than can be told apart, and 40 KB
 _MAX_RUN_ROWS = 60  # of each run where several are in one page
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
