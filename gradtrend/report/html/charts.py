@@ -93,7 +93,7 @@ def _legend(series: SeriesReport, outline: Outline) -> str:
         when = "before the onset" if series.onset_step is not None else "of the run"
         keys.append(("band", f"usual range {when}: {number(low)} to {number(high)}"))
     if series.onset_step is not None:
-        keys.append(("onset", f"{_ONSETS.get(series.trend or Trend.STABLE, 'it turns')}: {series.onset_step}"))
+        keys.append(("onset", f"{_onset(series)}: {series.onset_step}"))
     if series.role is Role.GRAD_NORM and outline.spikes:
         keys.append(("spike", plural(len(outline.spikes), "spike that came back", "spikes that came back")))
     if any(not math.isfinite(v) for v in outline.values):
@@ -105,6 +105,11 @@ def _legend(series: SeriesReport, outline: Outline) -> str:
         keys.append(("zero", "zero, below the axis"))
     items = "".join(element("li", f"<i class={kind}></i>{text(words)}") for kind, words in keys)
     return element("ul", items, class_="legend") if items else ""
+
+
+def _onset(series: SeriesReport) -> str:
+    """What begins at the onset; of a loss it is where it left its best level."""
+    return "it leaves its best level" if series.trend is None else _ONSETS.get(series.trend, "it turns")
 
 
 def _table(series: SeriesReport, outline: Outline, unit: str) -> str:
@@ -134,5 +139,5 @@ def _notable(series: SeriesReport, outline: Outline) -> dict[int, str]:
         found[next(i for i, v in enumerate(values) if not math.isfinite(v))] = "first NaN or inf"
     if series.onset_step is not None:
         onset = next((i for i, step in enumerate(steps) if step >= series.onset_step), last)
-        found[onset] = _ONSETS.get(series.trend or Trend.STABLE, "it turns")
+        found[onset] = _onset(series)
     return found

@@ -163,10 +163,17 @@ def _over(norm: SeriesReport, outline: Outline, axes: Axes) -> list[Shape]:
         shapes.append(Line(((x, _TOP), (x, _BOTTOM)), "onset", 1.5, dashed=True))
         room = x > _LEFT + 130
         anchor = "end" if room else "start"
-        shapes.append(
-            Words(x - 6 if room else x + 6, _BOTTOM - 10, f"onset {norm.onset_step}", "onset", 13, anchor, True)
+        low = (
+            _height_at(outline, axes, norm.onset_step) > (_TOP + _BOTTOM) / 2
         )
+        place = (x - 6 if room else x + 6, _TOP + 28 if low else _BOTTOM - 10)
+        shapes.append(Words(*place, f"onset {norm.onset_step}", "onset", 13, anchor, True))
     return shapes + _crosses(outline, axes)
+
+
+def _height_at(outline: Outline, axes: Axes, step: int) -> float:
+    known = (v for s, v in zip(outline.steps, outline.values, strict=True) if s >= step and math.isfinite(v))
+    return axes.y(next(known, 0.0))
 
 
 def _crosses(outline: Outline, axes: Axes) -> list[Shape]:

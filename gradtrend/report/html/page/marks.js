@@ -83,7 +83,10 @@ G.marks = function (chart) {
     const wide = ctx.measureText(label).width;
     const room = at - left > wide + 12 * scale();
     ctx.textAlign = room ? "right" : "left";
-    ctx.fillText(label, room ? at - 6 * scale() : at + 6 * scale(), top + height - 8 * scale());
+    // Where the line is not.
+    const value = chart.values[G.nearest(chart.steps, chart.onset)];
+    const low = !Number.isFinite(value) || y(u, value) > top + height / 2;
+    ctx.fillText(label, room ? at - 6 * scale() : at + 6 * scale(), low ? top + 28 * scale() : top + height - 8 * scale());
   }
 
   function spike(u, ctx, step) {
