@@ -163,9 +163,7 @@ def _over(norm: SeriesReport, outline: Outline, axes: Axes) -> list[Shape]:
         shapes.append(Line(((x, _TOP), (x, _BOTTOM)), "onset", 1.5, dashed=True))
         room = x > _LEFT + 130
         anchor = "end" if room else "start"
-        low = (
-            _height_at(outline, axes, norm.onset_step) > (_TOP + _BOTTOM) / 2
-        )
+        low = _height_at(outline, axes, norm.onset_step) > (_TOP + _BOTTOM) / 2
         place = (x - 6 if room else x + 6, _TOP + 28 if low else _BOTTOM - 10)
         shapes.append(Words(*place, f"onset {norm.onset_step}", "onset", 13, anchor, True))
     return shapes + _crosses(outline, axes)
