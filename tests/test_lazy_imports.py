@@ -45,6 +45,7 @@ def test_analysing_json_lines_loads_only_what_it_needs() -> None:
     modules = loaded(_command("analyze", str(RUN), "--fail-on", "never"))
     assert "polars" in modules
     assert not set(NEVER) & modules
+    assert not any(name.startswith(("gradtrend.report.ci.", "gradtrend.pipeline.config.keys")) for name in modules)
 
 
 def test_a_report_that_draws_nothing_loads_nothing_that_draws() -> None:

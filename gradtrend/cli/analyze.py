@@ -7,13 +7,15 @@ from typing import Any
 
 import click
 
-from gradtrend.cli.exit_codes import Policy, blamed_only, exit_code, parse_fail_on
+from gradtrend.cli.exit_codes import blamed_only, exit_code
+from gradtrend.cli.job_summary import add_to_job_summary
 from gradtrend.cli.options import debug_option, output_option, reading_options, rules_option
 from gradtrend.cli.output import announce, emit, stdout_style, tell_failures
+from gradtrend.cli.project import project_of, project_options
 from gradtrend.cli.target import Target, prepared
 from gradtrend.loading import loaded
-from gradtrend.model.report import Report
-from gradtrend.pipeline.selection import split_list
+from gradtrend.model.report import Policy, Report
+from gradtrend.pipeline.selection import parse_fail_on, split_list
 from gradtrend.report import POINTS, REPORTERS, Style, reporter
 
 _EPILOG = """\b
@@ -42,15 +44,15 @@ Exit codes:
 @output_option
 @click.option(
     "--fail-on",
-    default="error",
-    show_default=True,
     metavar="LEVEL|RULES",
-    help="error, warning, info, never, or a comma list of rule ids and names: what makes the exit code 1.",
+    help="error, warning, info, never, sick, or a comma list of rule ids and names: what makes the exit code 1.  "
+    "[default: error]",
 )
 @reading_options
 @click.option("--select", multiple=True, metavar="RULES", help="Report these rules only (GT101, GT5, a name).")
 @click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out. The verdict stays.")
 @rules_option
+@project_options
 @click.option("--replay", is_flag=True, help="Replay the run's captured steps too (inspect them, without --trust).")
 @click.option("--trust", is_flag=True, help="With --replay: import and run the captured model's code.")
 @click.option("-v", "--verbose", is_flag=True, help="Text: the measures behind each finding, and more to do next.")
@@ -62,23 +64,34 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     """Judge the run in each PATH, or all runs of a store: a run folder, a folder of runs, a log file, a store or server
     of MLflow, the address of one of its pages, a Trackio store, a W&B folder, or - for a piped log.
     """
-    from gradtrend.detect.rules import load_rules
+    from gradtrend.detect.rules import load_rules, with_limits
     from gradtrend.pipeline.analyze import analyze_paths
     from gradtrend.pipeline.parallel import available_processes
     from gradtrend.pipeline.runs import AnalyzeOptions
 
-    rules = load_rules(given["rules_dir"])
     given |= {option: split_list(given[option]) for option in ("select", "ignore")}
+    project = project_of(given)
+    given = project.given
+    rules = with_limits(load_rules(given["rules_dir"]), given["limits"])
     policy = Policy(*parse_fail_on(given["fail_on"], rules), given["allow_undetermined"])
+    settlement = project.settlement(policy)
     target = prepared(given["output"]) if given["output"] else None
+    baseline = prepared(given["write_baseline"]) if given["write_baseline"] else None
     reading = ("metric", "loss", "lr", "source", "columns", "run_ids", "experiment", "newest")
-    names = (*reading, "rules_dir", "select", "ignore", "replay", "trust")
+    names = (*reading, "rules_dir", "limits", "select", "ignore", "replay", "trust")
     points = POINTS.get(given["format_"], 0)
     options = AnalyzeOptions(**{name: given[name] for name in names}, announce=announce, points=points)
     loaded()
-    runs, failures = analyze_paths(paths, options, available_processes(), given["output"])
-    report = Report(exit_code(runs, failures, policy, given["exit_zero"]), runs, failures)
+    outputs = [one.path for one in (target, baseline) if one is not None]
+    runs, failures = analyze_paths(paths, options, available_processes(), outputs)
+    runs = tuple(map(settlement.settled, runs))
+    code = exit_code(runs, failures, policy, given["exit_zero"])
+    report = Report(code, runs, failures, policy, rules, project.anchor, project.folder)
+    if baseline is not None:
+        baseline.write(settlement.baseline())
     _deliver(report, policy, given["format_"], target, given["quiet"], given["verbose"])
+    for remark in project.remarks(settlement):
+        announce(remark)
     shown = given["format_"] == "text" and target is None
     tell_failures(failures, given["debug"], shown)
     return report.exit_code
@@ -99,3 +112,5 @@ def _deliver(report: Report, policy: Policy, format_: str, target: Target | None
         target.write(text)
     elif text:
         emit(text)
+    if format_ == "github":
+        add_to_job_summary(report)

@@ -47,6 +47,12 @@ def _series() -> click.Command:
     return series
 
 
+def _config() -> click.Command:
+    from gradtrend.cli.config import config
+
+    return config
+
+
 # In the order of the help. A command is loaded when it is called or listed; its own heavy imports (polars and what
 # reads with it) happen inside its function.
 COMMANDS: Mapping[str, Callable[[], click.Command]] = {
@@ -54,6 +60,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
     "replay": _replay,
     "rule": _rule,
     "series": _series,
+    "config": _config,
 }
 
 

@@ -9,6 +9,7 @@ import click
 
 from gradtrend.cli.options import debug_option, rules_option
 from gradtrend.cli.output import emit, stdout_style
+from gradtrend.cli.project import config_from, config_options
 from gradtrend.errors import ConfigError
 from gradtrend.pipeline.selection import near
 from gradtrend.report import escape
@@ -21,16 +22,21 @@ from gradtrend.report.text.rule import rule_page, rule_table
 @click.argument("name", required=False, metavar="[ID|NAME]")
 @click.option("--format", "format_", type=click.Choice(("text", "json", "toml")), default="text", show_default=True)
 @rules_option
+@config_options
 @debug_option
-def rule(name: str | None, format_: str, rules_dir: Path | None, debug: bool) -> None:
+def rule(
+    name: str | None, format_: str, rules_dir: Path | None, config: Path | None, no_config: bool, debug: bool
+) -> None:
     """Print what a rule means, its measures and limits and why, what it does not see, and its actions.
 
-    Without an id, list all rules. `--format toml` prints the rule's file: change a limit in it and put it in a folder
-    that `gradtrend analyze --rules FOLDER` reads.
+    Without an id, list all rules. Limits are shown as the project's settings have them. `--format toml` prints the
+    rule's file: change a limit in it and put it in a folder that `gradtrend analyze --rules FOLDER` reads.
     """
-    from gradtrend.detect.rules import load_rules, rule_text
+    from gradtrend.detect.rules import load_rules, rule_text, with_limits
 
-    rules = load_rules(rules_dir)
+    settings = config_from(config, no_config)
+    folders = settings.rules if rules_dir is None else (rules_dir,)
+    rules = with_limits(load_rules(folders), settings.limits, str(settings.file))
     if name is None:
         if format_ == "toml":
             raise ConfigError("--format toml prints one rule", "Name it: gradtrend rule GT101 --format toml")
@@ -41,7 +47,7 @@ def rule(name: str | None, format_: str, rules_dir: Path | None, debug: bool) ->
     if found is None:
         raise ConfigError(f"no rule {name!r}", near(name, rules))
     if format_ == "toml":
-        emit(_shown(rule_text(found.id, rules_dir)))
+        emit(_shown(rule_text(found.id, folders)))
     else:
         emit(strict_json(rule_to_dict(found)) if format_ == "json" else rule_page(found, stdout_style()))
 

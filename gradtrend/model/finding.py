@@ -19,7 +19,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule that fired. Steps are the log's own; `confidence` is in 0..1; `action_ids` has one for each action."""
+    """One rule that fired. Steps are the log's own; `confidence` is in 0..1; `action_ids` has one for each action. A
+    finding is `known` where a baseline lists it.
+    """
 
     rule: str
     name: str
@@ -33,6 +35,7 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     actions: tuple[str, ...] = ()
     action_ids: tuple[str | None, ...] = ()
+    known: bool = False
 
 
 def by_weight(findings: Iterable[Finding]) -> list[Finding]:

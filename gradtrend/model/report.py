@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from gradtrend.model.advice import Advice, SoFar
 from gradtrend.model.capture import Capture, OverflowReport
 from gradtrend.model.finding import Finding
+from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import Settings, Source
-from gradtrend.model.words import Cause, Order, Role, Trend, Verdict
+from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
 
 if TYPE_CHECKING:
     from gradtrend.model.outline import Outline
@@ -115,9 +116,55 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Policy:
+    """What counts against a call: findings of `severity` or worse, those of `rules`, and runs not judged; a finding
+    that a baseline knows never does.
+    """
+
+    severity: Severity | None = Severity.ERROR
+    rules: frozenset[str] = frozenset()
+    allow_undetermined: bool = False
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether this finding counts."""
+        if finding.known:
+            return False
+        if finding.rule in self.rules:
+            return True
+        return self.severity is not None and finding.severity.rank >= self.severity.rank
+
+    def failing(self, run: RunReport) -> tuple[Finding, ...]:
+        """The findings of this run that count."""
+        return tuple(finding for finding in run.findings if self.fails(finding))
+
+    def blames(self, run: RunReport) -> bool:
+        """Whether this run counts: it has a finding that does, or it could not be judged."""
+        return bool(self.failing(run)) or (run.verdict is Verdict.UNDETERMINED and not self.allow_undetermined)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A file of a project that findings are told at, where the logs are not in it: `file` as its repository has it
+    (`configs/train.yaml`), `line` from 1.
+    """
+
+    file: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """The outcome of one call."""
+    """The outcome of one call: of its runs, and of the paths that could not be read.
+
+    `policy` says what of it counts, and so which runs made the exit code; `rules` are those that were in force.
+    `folder` is the absolute path of the working folder, below which paths are those of a project, or empty; `anchor` is
+    where findings are told in formats that point at files.
+    """
 
     exit_code: int
     runs: tuple[RunReport, ...] = ()
     failures: tuple[Failure, ...] = ()
+    policy: Policy = Policy()
+    rules: tuple[Rule, ...] = ()
+    anchor: Anchor | None = None
+    folder: str = ""

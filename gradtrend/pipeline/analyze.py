@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradtrend.detect.judge import judge
-from gradtrend.detect.rules import load_rules
+from gradtrend.detect.rules import load_rules, with_limits
 from gradtrend.errors import ConfigError, InputError
 from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
 from gradtrend.model.report import Failure, RunReport
@@ -104,18 +104,19 @@ def _tried(name: str, work: Callable[[], _R], unread: list[InputError], bugs: li
 
 
 def analyze_paths(
-    paths: Sequence[str], options: AnalyzeOptions, processes: int = 0, output: Path | None = None
+    paths: Sequence[str], options: AnalyzeOptions, processes: int = 0, outputs: Sequence[Path] = ()
 ) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
     """The judgements of the runs at each path. A run that fails loses none of the others; with `processes`, several are
     read by so many others at most, and what kills its process is a failure too.
 
     Raises `ConfigError` for rule files that cannot be used, for rules or a source that do not exist, and where
-    `output`, the file that the report will replace, is read for it.
+    one of `outputs`, files that the call will replace, is read for it.
     """
     plan = _plan(options)
     jobs = [job for path in paths for job in found_runs(path, options)]
-    if output is not None:
+    if outputs:
         logs = [log.path for job in jobs if isinstance(job, RunFiles) for log in job.logs]
+    for output in outputs:
         check_no_input(output, paths, logs, options.rules_dir)
     if len(jobs) > _RUNS_IN_DETAIL:
         plan = replace(plan, options=replace(options, points=options.points // _COARSER))
@@ -125,7 +126,7 @@ def analyze_paths(
 
 
 def _plan(options: AnalyzeOptions) -> _Plan:
-    rules = load_rules(options.rules_dir)
+    rules = with_limits(load_rules(options.rules_dir), options.limits)
     selected = rule_ids(options.select, rules, "--select")
     return _Plan(options, rules, selected, rule_ids(options.ignore, rules, "--ignore"))
 

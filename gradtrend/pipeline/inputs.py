@@ -18,7 +18,9 @@ _OF_RUNS = re.compile(r"\.(?:ya?ml|toml|cfg|ini|db|sqlite3?|pt|pth|ckpt|safetens
 _ANOTHER = "Name another file for the report."
 
 
-def check_no_input(output: Path, paths: Sequence[str], read: Sequence[Path], rules_dir: Path | None) -> None:
+def check_no_input(
+    output: Path, paths: Sequence[str], read: Sequence[Path], rules: Path | Sequence[Path] | None
+) -> None:
     """Raise `ConfigError` if a report written to `output` would replace what is read, by whatever name, link or hard
     link: one of the `paths` that were given, of the logs or captures `read` there (a folder among them is one store), a
     file that belongs to them, or a rule file.
@@ -39,7 +41,8 @@ def check_no_input(output: Path, paths: Sequence[str], read: Sequence[Path], rul
     of_run = _OF_RUNS.search(real.name) or is_settings_file(real)
     if stores & {*real.parents} or (of_run and runs & {*real.parents}):
         raise ConfigError(f"-o {output}: is a file of a run", _ANOTHER)
-    if rules_dir is not None and real.suffix == ".toml" and _real(rules_dir) in real.parents:
+    folders = [rules] if isinstance(rules, Path) else rules or ()
+    if real.suffix == ".toml" and any(_real(folder) in real.parents for folder in folders):
         raise ConfigError(f"-o {output}: is a rule file", _ANOTHER)
 
 

@@ -45,7 +45,7 @@ def replay_path(
         raise InputError(
             f"{path}: no captured step found",
             "Captures lie under debug/ of a run: LightlyTrain writes one with "
-            'debug_args={"nancapture": {"enabled": True}}, other loops with gradtrend.replay.native.save_capture.',
+            'debug_args={"nancapture": {"enabled": True}}, other loops with gradtrend.recording.capture_step.',
         )
     if output is not None:
         read = [_file_of(run, capture) for run in runs for capture in find_captures(run)]
@@ -96,13 +96,12 @@ def with_replays(
 
 def _with_those_of(findings: list[Finding], advice: tuple[Advice, ...]) -> tuple[Advice, ...]:
     """The next actions with those of what the replays found before them: a cause that was seen, not read off a log."""
-    found = {
-        action: Advice(action, text, (f.rule,))
-        for f in by_weight(findings)[::-1]
-        for action, text in list(zip(f.action_ids, f.actions, strict=True))[::-1]
-    }
-    own = list(found.values())[::-1]
-    return (*own, *(one for one in advice if one.action not in found))
+    found: dict[str, Advice] = {}
+    for finding in by_weight(findings):
+        for action, text in zip(finding.action_ids, finding.actions, strict=True):
+            if action is not None:  # of a rule of the user's that is older than actions have ids
+                found.setdefault(action, Advice(action, text, (finding.rule,)))
+    return (*found.values(), *(one for one in advice if one.action not in found))
 
 
 def _children(folder: Path) -> list[Path]:
@@ -156,7 +155,11 @@ def _first_run(path: str, device: str, precision: str) -> str | None:
     code = "import sys; from gradtrend.pipeline.replay import run_once; sys.stdout.write(run_once(*sys.argv[1:]))"
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code, path, device, precision], capture_output=True, timeout=_PATIENCE, check=False
+            [sys.executable, "-c", code, path, device, precision],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

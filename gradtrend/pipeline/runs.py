@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
+from gradtrend.detect.rules import Limits
 from gradtrend.errors import ConfigError
 from gradtrend.ingest import (
     SOURCES,
@@ -40,7 +41,8 @@ class AnalyzeOptions:
     run_ids: tuple[str, ...] = ()
     experiment: str | None = None
     newest: bool = False
-    rules_dir: Path | None = None
+    rules_dir: Path | tuple[Path, ...] | None = None
+    limits: Limits = field(default_factory=dict)
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     replay: bool = False

@@ -132,6 +132,15 @@ def _random_states(states: Mapping[str, Any]) -> dict[str, Any]:
     return dict(states)
 
 
+def check_settings(kwargs: Mapping[str, Any] | None, autocast: Any, loss_scale: Any, loss_divisor: Any) -> None:
+    """Raise `TypeError` or `ValueError` where `save_capture` would, before there is a step to lose."""
+    _json(kwargs or {})
+    _type_name(autocast)
+    number(loss_scale, "loss_scale")
+    if loss_divisor is not None:
+        _divisor(loss_divisor)
+
+
 def rank_here() -> int:
     """The rank of this process, 0 outside of distributed training."""
     distributed = torch.distributed

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from gradtrend.model.capture import OutsideState
-from gradtrend.recording.trees import map_leaves, named_leaves, parts_of
+from gradtrend.recording.trees import named_leaves, parts_of, with_parts
 from gradtrend.recording.values import kept
 
 _OWN = frozenset(vars(torch.nn.Module()))  # what torch itself keeps in every module
@@ -26,8 +26,8 @@ def snapshot_outside(model: torch.nn.Module, before: bool) -> OutsideState:
     return OutsideState(
         attributes=dict(plain_attributes(model)),
         generators={name: generator_state(made) for name, made in generators(model)},
-        buffers={name: buffer.detach().clone() for name, buffer in transient_buffers(model)},
-        data={place: value for place, value in data_attributes(model) if _size(value) <= _MAX_ELEMENTS},
+        buffers={name: buffer.detach().clone() for name, buffer in transient_buffers(model) if _address(buffer)},
+        data=copied(dict(data_attributes(model))),
         before=before,
     )
 
@@ -41,42 +41,57 @@ def plain_attributes(model: torch.nn.Module) -> Iterator[tuple[tuple[str, str], 
 
 
 def data_attributes(model: torch.nn.Module) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Each attribute that holds tensors, arrays or containers of data: (module, attribute) and a copy of it."""
-    own = {tensor.data_ptr() for tensor in (*model.parameters(), *model.buffers())}
+    """Each attribute that holds tensors, arrays or containers of data: (module, attribute) and itself.
+
+    Not those of a size that only a cache has, and not parameters by another name, as the flat weights of an LSTM are.
+    """
+    own = {address for tensor in (*model.parameters(), *model.buffers()) if (address := _address(tensor))}
     for module, owner in model.named_modules():
         for name, value in own_attributes(owner):
-            holds = isinstance(value, torch.Tensor | np.ndarray) or (parts_of(value) is not None and _is_data(value))
-            if holds and not any(_is_one_of(own, leaf) for _, leaf in named_leaves(value)):
-                yield (module, name), copied(value)
+            holds = isinstance(value, torch.Tensor | np.ndarray) or parts_of(value) is not None
+            if holds and _is_data(value, own):
+                yield (module, name), value
 
 
-def _is_one_of(own: Collection[int], leaf: Any) -> bool:
-    """Whether it is a parameter or buffer by another name, as the flat weights of an LSTM are."""
-    if not isinstance(leaf, torch.Tensor):
-        return False
-    return isinstance(leaf, torch.nn.Parameter) or (leaf.numel() > 0 and leaf.data_ptr() in own)
+def _is_data(tree: Any, own: Collection[int]) -> bool:
+    """Whether every leaf is a tensor, an array or a plain value, and there are not too many elements."""
+    left = _MAX_ELEMENTS
+    for _, leaf in named_leaves(tree):
+        array = isinstance(leaf, torch.Tensor | np.ndarray)
+        left -= int(np.prod(leaf.shape)) if array else 1
+        if left < 0 or not (leaf is None or isinstance(leaf, _DATA)) or isinstance(leaf, torch.nn.Parameter):
+            return False
+        if isinstance(leaf, torch.Tensor) and (leaf.layout is not torch.strided or _address(leaf) in own):
+            return False
+    return True
 
 
-def copied(tree: Any) -> Any:
-    """The tree with its tensors and arrays copied."""
-    return map_leaves(tree, _copied)
+def _address(tensor: torch.Tensor) -> int:
+    """Where its data lie; 0 for one that has none: sparse, not made yet, on no device."""
+    lazy = torch.nn.parameter.is_lazy(tensor)
+    return 0 if lazy or tensor.layout is not torch.strided or tensor.device.type == "meta" else tensor.data_ptr()
 
 
-def _copied(leaf: Any) -> Any:
-    if isinstance(leaf, torch.Tensor):
-        return leaf.detach().clone().requires_grad_(leaf.requires_grad)
-    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+def copied(values: Mapping[tuple[str, str], Any]) -> dict[tuple[str, str], Any]:
+    """The values with their tensors, arrays and containers copied; a container that two of them share stays shared."""
+    known: dict[int, Any] = {}
+    return {place: _copied(value, known) for place, value in values.items()}
 
 
-def _is_data(tree: Any) -> bool:
-    """Whether every leaf is a tensor, an array or a plain value; other objects stay who they are."""
-    return all(leaf is None or isinstance(leaf, _DATA) for _, leaf in named_leaves(tree))
-
-
-def _size(tree: Any) -> int:
-    """How many elements the tensors and arrays have, and leaves there are."""
-    leaves = (leaf for _, leaf in named_leaves(tree))
-    return sum(int(np.prod(leaf.shape)) if isinstance(leaf, torch.Tensor | np.ndarray) else 1 for leaf in leaves)
+def _copied(tree: Any, known: dict[int, Any]) -> Any:
+    if id(tree) in known:
+        return known[id(tree)]
+    parts = parts_of(tree)
+    if isinstance(tree, torch.Tensor):
+        made: Any = tree.detach().clone().requires_grad_(tree.requires_grad)
+    elif isinstance(tree, np.ndarray):
+        made = tree.copy()
+    elif parts is None:
+        return tree
+    else:
+        made = with_parts(tree, [_copied(part, known) for part in parts.values()])
+    known[id(tree)] = made
+    return made
 
 
 def generators(model: torch.nn.Module) -> Iterator[tuple[tuple[str, str], Any]]:

@@ -15,28 +15,39 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from gradtrend.recording.capture import rank_here, save_capture
+from gradtrend.recording.around import Before, Seen, before, look
+from gradtrend.recording.capture import check_settings, rank_here, save_capture
 from gradtrend.recording.factory import factory_path
-from gradtrend.recording.outside import snapshot_outside
-from gradtrend.recording.random_states import snapshot_random_states
-from gradtrend.recording.trees import map_tensors
 from gradtrend.recording.values import kept_microbatches
 
 _REMEMBERED = 50  # steps whose gradient norms make the baseline: some tens, as a level that one spike does not move
-_ENOUGH = 10  # steps before a norm can be called unusual
+_ENOUGH = 10  # steps before a norm can be called unusual: of fewer, a median may be the warm-up's
 # A GradScaler skips a step that overflows and halves its scale: one or two in a row are its normal work.
 _IN_A_ROW_WITH_SCALE = 3
 
 
 @dataclass(slots=True)
 class _Known:
-    """What earlier steps of a model showed."""
+    """What earlier steps of a model showed; `changing` are the frozen parameters that they wrote to, None before."""
 
-    norms: deque[torch.Tensor] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    names: tuple[str, ...] = ()
+    norms: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    by_parameter: dict[str, deque[float]] = field(default_factory=dict)
     bad_in_a_row: int = 0
     written: int = 0
-    changing: set[str] | None = None  # what steps themselves write to; None before the first
+    changing: set[str] | None = None
+    complained: bool = False
+
+    def baseline(self) -> dict[str, float]:
+        """The median gradient norm of all under the empty name, and by parameter; {} where too few steps are known."""
+        if len(self.norms) < _ENOUGH or not median(self.norms):
+            return {}
+        return {"": median(self.norms), **{name: median(norms) for name, norms in self.by_parameter.items()}}
+
+    def remember(self, seen: Seen) -> None:
+        """Keep the norms of a finite step; the median copes with the few that are large."""
+        self.norms.append(seen.norm)
+        for name, norm in seen.norms.items():
+            self.by_parameter.setdefault(name, deque(maxlen=_REMEMBERED)).append(norm)
 
 
 _KNOWN: WeakKeyDictionary[torch.nn.Module, _Known] = WeakKeyDictionary()
@@ -59,20 +70,22 @@ def capture_step(
 ) -> StepWatch:
     """A context manager around one step, forward and backward, which writes a capture where the step goes wrong.
 
-    It goes wrong where a loss given to `watch.record(loss)` or a gradient is non-finite, where the block raises after
-    that, or where the gradient norm is `explosion` times the median of the last 50 steps (None: never). With a
+    It goes wrong where a loss given to `watch.record(loss)` or a gradient is non-finite, or where the gradient norm is
+    `explosion` times the median of the last 50 steps (None: never). With a
     `loss_scale` (`scaler.get_scale()`) the third bad step in a row is kept, since a scaler skips one or two of its own
     accord. At most `limit` files are written a model, as `folder/debug/step7-rank0.gradtrend.pt`; the path is
     `watch.path` afterwards.
 
-    `factory`, `kwargs` and `loss_divisor` are those of `save_capture`. `optimizer.step()` stands behind the block:
-    what it overwrites cannot be kept. Raises `TypeError` or `ValueError` at the first step for what a capture could not
-    keep; where writing fails later, it warns, and training goes on.
+    `factory`, `kwargs` and `loss_divisor` are those of `save_capture`. Unscaling, clipping and `optimizer.step()`
+    stand behind the block: what the last overwrites cannot be kept, and the norms are those before clipping. Raises
+    `TypeError` or `ValueError` at the first step for what a capture could not keep; where writing fails later, it
+    warns, and training goes on.
     """
     known = _KNOWN.setdefault(model, _Known())
     if known.changing is None:
         factory_path(factory)
         kept_microbatches(microbatches)
+        check_settings(kwargs, autocast, loss_scale, loss_divisor)
     number_of_rank = rank_here() if rank is None else rank
     written = Path(folder) / "debug" / f"step{int(step)}-rank{number_of_rank}.gradtrend.pt"
     settings = {
@@ -106,135 +119,81 @@ class StepWatch:
         self._explosion, self._limit = explosion, limit
         self._batches = microbatches
         self._losses: list[torch.Tensor] = []
+        self._before: Before | None = None
 
-    def record(self, loss: torch.Tensor) -> None:
-        """A microbatch's loss, before it is divided or scaled."""
-        self._losses.append(loss.detach())
+    def record(self, loss: torch.Tensor | float) -> None:
+        """A microbatch's loss, before it is divided or scaled. Raises `TypeError` for what is no number."""
+        if isinstance(loss, torch.Tensor) and loss.numel() == 1:
+            self._losses.append(loss.detach().reshape(()))
+        elif isinstance(loss, int | float):
+            self._losses.append(torch.tensor(float(loss)))
+        else:
+            raise TypeError(f"record takes one loss, a number or a tensor of one, not {type(loss).__name__}")
 
     def __enter__(self) -> StepWatch:
-        if self._known.written >= self._limit:
-            return self
-        self._batches = map_tensors(self._batches, torch.clone)  # a step may write to its batch
-        self._random = snapshot_random_states(_device_of(self._model))
-        self._versions = {name: tensor._version for name, tensor in _tensors(self._model)}
-        self._outside = snapshot_outside(self._model, before=True)
-        self._before = {
-            name: tensor.detach().clone() for name, tensor in _tensors(self._model) if self._may_change(name, tensor)
-        }
+        if self._known.written < self._limit:
+            try:
+                self._before = before(self._model, self._batches, self._known.changing)
+            except Exception as error:  # of a model of any kind: training goes on
+                self._warn(error)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._known.written >= self._limit or (error is not None and not isinstance(error, Exception)):
+        if error is not None and not isinstance(error, Exception):
             return
-        seen = _seen(self._model, self._losses, self._settings["loss_scale"] or 1.0)
-        baseline = self._baseline(seen.names)
+        seen = look(self._model, self._losses, self._settings["loss_scale"] or 1.0)
+        baseline = self._known.baseline()
         explodes = self._explosion is not None and bool(baseline) and seen.norm > self._explosion * baseline[""]
         self.bad = explodes or not seen.finite
         self._known.bad_in_a_row = 0 if seen.finite else self._known.bad_in_a_row + 1
-        lost = self._lost(complain=error is None)
-        scaled = self._settings["loss_scale"] is not None and math.isfinite(seen.loss or 0.0) and not explodes
-        if not self.bad:
-            self._remember(seen)
-        elif not lost and (not scaled or self._known.bad_in_a_row >= _IN_A_ROW_WITH_SCALE):
-            self._write(seen, baseline)
+        if self._before is not None:
+            lost = self._lost(self._before, complain=error is None)
+            scaled = self._settings["loss_scale"] is not None and math.isfinite(seen.loss or 0.0) and not explodes
+            if self.bad and (not scaled or self._known.bad_in_a_row >= _IN_A_ROW_WITH_SCALE):
+                self._write(self._before, seen, baseline, lost)
+        if error is None and seen.finite and seen.norms:
+            self._known.remember(seen)
+        self._before, self._batches = None, []
 
-    def _may_change(self, name: str, tensor: torch.Tensor) -> bool:
-        """Whether a step may write to this tensor: any buffer at first, then those that steps did write to."""
-        changing = self._known.changing
-        return not isinstance(tensor, torch.nn.Parameter) if changing is None else name in changing
-
-    def _lost(self, complain: bool) -> bool:
-        """Whether the step overwrote what cannot be had back; what it wrote to is kept from now on."""
-        changed = {name for name, tensor in _tensors(self._model) if tensor._version != self._versions.get(name)}
-        lost = changed - set(self._before)
-        first = self._known.changing is None
+    def _lost(self, kept: Before, complain: bool) -> list[str]:
+        """The parameters that the step overwrote and that were not kept; those that it may write to are from now on."""
+        changed = kept.changed(self._model)
+        lost = sorted(changed - set(kept.tensors))
         self._known.changing = (self._known.changing or set()) | changed
-        trained = [name for name in lost if _is_trained(self._model, name)]
-        if trained and first and complain:
+        trained = [name for name, p in self._model.named_parameters() if p.requires_grad and name in lost]
+        if trained and complain and not self._known.complained:
+            self._known.complained = True
             raise RuntimeError(
-                f"{trained[0]} was changed inside capture_step: put optimizer.step() behind the block, since a capture "
-                "holds the model as it was before the step"
+                f"{trained[0]} of {type(self._model).__name__} was changed inside capture_step: put optimizer.step() "
+                "behind the block, since a capture holds the model as it was before the step"
             )
-        return bool(lost)
+        return lost
 
-    def _baseline(self, names: Sequence[str]) -> Mapping[str, float]:
-        """The median norm of each parameter's gradient, and of all under the empty name; {} where too few are known."""
-        if len(self._known.norms) < _ENOUGH or self._known.names != tuple(names):
-            return {}
-        table = torch.stack(list(self._known.norms))
-        total = median(torch.linalg.vector_norm(table, dim=1).tolist())
-        return {"": total, **dict(zip(names, table.median(dim=0).values.tolist(), strict=True))}
-
-    def _remember(self, seen: _Seen) -> None:
-        if self._known.names != seen.names:  # other parameters are trained now
-            self._known.names = seen.names
-            self._known.norms.clear()
-        self._known.norms.append(seen.norms)
-
-    def _write(self, seen: _Seen, baseline: Mapping[str, float]) -> None:
-        state = dict(self._model.state_dict())
-        state |= {name: tensor for name, tensor in self._before.items() if name in state}
+    def _write(self, kept: Before, seen: Seen, baseline: Mapping[str, float], lost: list[str]) -> None:
+        if lost:
+            return self._warn(f"it overwrote {lost[0]}")
         try:
+            state = dict(self._model.state_dict())
             self.path = save_capture(
                 self._wanted,
                 model=self._model,
-                microbatches=self._batches,
-                model_state=state,
-                rng_states=self._random,
+                microbatches=kept.batches,
+                model_state=state | {name: tensor for name, tensor in kept.tensors.items() if name in state},
+                rng_states=kept.random_states,
                 loss=seen.loss,
                 gradient_norm=seen.norm,
                 bad_parameters=seen.bad,
                 baseline_norm=baseline.get(""),
                 baseline_norms={name: value for name, value in baseline.items() if name},
-                outside=self._outside,
+                outside=kept.outside,
                 **self._settings,
             )
             self._known.written += 1
-        except (OSError, TypeError, ValueError) as error:
-            warnings.warn(f"the bad step {self._settings['step']} could not be captured: {error}", stacklevel=4)
+        except Exception as error:  # a full disk, extra state of any class: training goes on
+            self._warn(error)
+        return None
 
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What a step left behind: the mean loss, and the gradient norms of the parameters that have one, unscaled."""
-
-    loss: float | None
-    names: tuple[str, ...]
-    norms: torch.Tensor
-    bad: tuple[str, ...]
-
-    @property
-    def norm(self) -> float:
-        """That of all gradients; 0 where there is none."""
-        return float(torch.linalg.vector_norm(self.norms))
-
-    @property
-    def finite(self) -> bool:
-        """Whether the loss, every gradient and the norm are finite."""
-        return not self.bad and math.isfinite(self.norm) and math.isfinite(self.loss or 0.0)
-
-
-def _seen(model: torch.nn.Module, losses: Sequence[torch.Tensor], scale: float) -> _Seen:
-    """Norms in float32, as training computes them; read from the device in one transfer."""
-    found = {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
-    dense = {name: grad.coalesce().values() if grad.is_sparse else grad for name, grad in found.items()}
-    made = [torch.linalg.vector_norm(grad, dtype=torch.float32).to(_device_of(model)) for grad in dense.values()]
-    norms = torch.stack(made).cpu().double() / scale if made else torch.zeros(0, dtype=torch.float64)
-    doubtful = [name for name, norm in zip(dense, norms.tolist(), strict=True) if not math.isfinite(norm)]
-    bad = tuple(name for name in doubtful if not bool(torch.isfinite(dense[name]).all()))
-    loss = sum(float(loss) for loss in losses) / len(losses) if losses else None
-    return _Seen(loss, tuple(dense), norms, bad)
-
-
-def _tensors(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
-    return [*model.named_parameters(), *model.named_buffers()]
-
-
-def _device_of(model: torch.nn.Module) -> torch.device:
-    return next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-
-
-def _is_trained(model: torch.nn.Module, name: str) -> bool:
-    return any(name == own and parameter.requires_grad for own, parameter in model.named_parameters())
+    def _warn(self, why: object) -> None:
+        warnings.warn(f"step {self._settings['step']} could not be captured: {why}", stacklevel=4)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
+_DEEPEST = 30  # containers in one another; batches nest three or four
+
 
 def parts_of(tree: Any) -> Mapping[Any, Any] | None:
     """The parts of a container by key, place or field; None for a leaf, such as a tensor, an array or a text."""
@@ -48,12 +50,14 @@ def with_parts(tree: Any, values: Sequence[Any]) -> Any:
     return made
 
 
-def map_leaves(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with every leaf changed."""
+def map_leaves(tree: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
+    """The tree with every leaf changed; what lies too deep (a container may hold itself) is left as it is."""
     parts = parts_of(tree)
     if parts is None:
         return change(tree)
-    return with_parts(tree, [map_leaves(part, change) for part in parts.values()])
+    if depth > _DEEPEST:
+        return tree
+    return with_parts(tree, [map_leaves(part, change, depth + 1) for part in parts.values()])
 
 
 def map_tensors(tree: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
@@ -80,13 +84,13 @@ def as_tensor(leaf: Any) -> torch.Tensor | None:
     return None
 
 
-def named_leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves with their path: `image`, `views[0].image`."""
+def named_leaves(tree: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The leaves with their path: `image`, `views[0].image`; a container that lies too deep is one."""
     parts = parts_of(tree)
-    if parts is None:
+    if parts is None or depth > _DEEPEST:
         yield name, tree
         return
     numbered = isinstance(tree, list | tuple) and not hasattr(tree, "_fields")
     for key, part in parts.items():
         path = f"{name}[{key}]" if numbered else f"{name}.{key}" if name else str(key)
-        yield from named_leaves(part, path)
+        yield from named_leaves(part, path, depth + 1)

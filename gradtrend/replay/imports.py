@@ -13,6 +13,7 @@ _SAFE_BUILTINS = frozenset(
     ["bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "range", "set",
      "slice", "str", "tuple"]
 )  # fmt: skip
+_OTHERS = ("nt", "posix", "pip", "setuptools", "pkg_resources", "_distutils_hack", "__main__")
 # The standard library's makers of plain data. Its other names run programs, load code or open files, and no batch,
 # state or model is made of them.
 _DATA = frozenset(
@@ -66,7 +67,8 @@ def may_be_loaded(module: str, name: str) -> bool:
     first = module.partition(".")[0]
     if module in ("builtins", "__builtin__"):
         return name in _SAFE_BUILTINS
-    return not (first in sys.stdlib_module_names or first in ("nt", "posix")) or f"{module}.{name}" in _DATA
+    own = first in sys.stdlib_module_names or first in _OTHERS or module.startswith("test.support")
+    return not own or f"{module}.{name}" in _DATA
 
 
 def may_make_data(ref: GlobalRef, found: object, recipe: str) -> bool:
@@ -94,6 +96,8 @@ def _refusals(contents: CaptureContents) -> Iterator[str]:
     module, name = recipe.split(":", 1) if ":" in recipe else recipe.rpartition(".")[::2]
     if not may_be_loaded(module, name):
         yield f"{recipe} is Python's own, and makes no model"
+    elif module.partition(".")[0] in ("torch", "numpy") and not f"{module}.".startswith("torch.nn."):
+        yield f"{recipe} makes no model"
     for tree in _trees(contents):
         for ref in _globals(tree):
             if not may_be_loaded(ref.module, ref.name):

@@ -48,7 +48,48 @@ def _png(report: Report, style: Style) -> bytes:
     return render_png(report, style)
 
 
-REPORTERS: Mapping[str, Reporter] = {"text": _text, "json": _json, "html": _html, "svg": _svg, "png": _png}
+def _junit(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.junit import render_junit
+
+    return render_junit(report, style)
+
+
+def _sarif(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.sarif import render_sarif
+
+    return render_sarif(report, style)
+
+
+def _github(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.github import render_github
+
+    return render_github(report, style)
+
+
+def _gitlab(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.gitlab import render_gitlab
+
+    return render_gitlab(report, style)
+
+
+def _markdown(report: Report, style: Style) -> str:
+    from gradtrend.report.ci.markdown import render_markdown
+
+    return render_markdown(report, style)
+
+
+REPORTERS: Mapping[str, Reporter] = {
+    "text": _text,
+    "json": _json,
+    "html": _html,
+    "svg": _svg,
+    "png": _png,
+    "junit": _junit,
+    "sarif": _sarif,
+    "github": _github,
+    "gitlab": _gitlab,
+    "markdown": _markdown,
+}
 # How many points of each series a format draws: two a pixel of a wide window. The others draw none.
 POINTS: Mapping[str, int] = {"html": 2000, "svg": 2000, "png": 2000}
 

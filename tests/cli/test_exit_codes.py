@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from gradtrend.cli.exit_codes import Exit, Policy, blamed_only, exit_code, parse_fail_on, replay_exit_code
+from gradtrend.cli.exit_codes import Exit, blamed_only, exit_code, replay_exit_code
 from gradtrend.errors import ConfigError
 from gradtrend.model.finding import Finding
 from gradtrend.model.replay import Inspection, Outcome, Replay, TensorHealth
-from gradtrend.model.report import Failure, Report, RunReport
+from gradtrend.model.report import Failure, Policy, Report, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.words import Severity, Verdict
+from gradtrend.pipeline.selection import parse_fail_on
 
 RULES = (
     Rule("GT101", "exploding", Severity.ERROR, "", ""),

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradtrend.cli.exit_codes import Policy, exit_code
-from gradtrend.model.report import RunReport
+from gradtrend.cli.exit_codes import exit_code
+from gradtrend.model.report import Policy, RunReport
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Severity, Verdict
 from tests.detect.runs import log_of

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from gradtrend.detect.rules import load_rules
 from gradtrend.errors import ConfigError
 from gradtrend.model.rule import Rule
 from gradtrend.model.words import Severity
-from gradtrend.pipeline.selection import near, rule_ids, split_list
+from gradtrend.pipeline.selection import SICK_RULES, near, parse_fail_on, rule_ids, split_list
 
 RULES = tuple(
     Rule(rule_id, name, Severity.ERROR, "", "")
@@ -46,3 +47,27 @@ def test_every_unknown_word_is_named_at_once() -> None:
 def test_near_falls_back_to_the_list() -> None:
     assert near("xyzzy", RULES) == "`gradtrend rule` lists all rules."
     assert near("nevr", RULES, ("never",)) == "Did you mean never?"
+
+
+def test_sick_is_every_shipped_rule_that_is_an_error_of_a_log() -> None:
+    logs = {rule.id for rule in load_rules() if rule.severity is Severity.ERROR and rule.replay is None}
+    assert logs == SICK_RULES
+
+
+@pytest.mark.parametrize(
+    ("text", "level", "ids"),
+    [
+        ("sick", None, SICK_RULES),
+        ("Sick,GT501", None, SICK_RULES | {"GT501"}),
+        ("warning, sick", Severity.WARNING, SICK_RULES),
+        ("exploding", None, {"GT101"}),
+    ],
+)
+def test_what_fail_on_names(text: str, level: Severity | None, ids: set[str]) -> None:
+    assert parse_fail_on(text, RULES) == (level, ids)
+
+
+def test_an_unknown_word_of_the_settings_is_told_by_its_key() -> None:
+    with pytest.raises(ConfigError, match="fail-on: no rule 'sik'") as caught:
+        parse_fail_on("sik", RULES, "fail-on")
+    assert caught.value.hint == "Did you mean sick?"

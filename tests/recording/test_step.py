@@ -24,13 +24,14 @@ def train(
     data: Callable[[int], Any],
     count: int = 3,
     inside: Callable[[nn.Module], None] = lambda model: None,
+    lr: float = 1e-3,
     **options: Any,
 ) -> list[StepWatch]:
     """A loop as a user writes it."""
     torch.manual_seed(0)
     model, step = factory()
     model.train()
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
     watches = []
     for number in range(count):
         given = data(number)
@@ -71,6 +72,7 @@ def test_the_bad_step_is_kept_and_fails_again(tmp_path: Path) -> None:
 def test_no_more_files_than_asked_for(tmp_path: Path) -> None:
     watches = train(tmp_path, steps.standardised, constant_from(0), count=6, limit=2)
     assert [watch.path is not None for watch in watches] == [True, True, False, False, False, False]
+    assert all(watch.bad for watch in watches)  # a loop skips what is bad, whether it is written or not
 
 
 def test_random_numbers_and_buffers_are_those_from_before_the_step(tmp_path: Path) -> None:
@@ -84,6 +86,8 @@ def test_random_numbers_and_buffers_are_those_from_before_the_step(tmp_path: Pat
     assert math.isinf(losses)
     state = torch.load(path, weights_only=True)
     assert int(state["model_state"]["0.num_batches_tracked"]) == 1  # one step before this one
+    first = batch(seed=0)["x"]
+    assert torch.allclose(state["model_state"]["0.running_mean"], 0.1 * first.mean(dim=0))
 
 
 def noisy_norm() -> tuple[nn.Module, steps.Step]:
@@ -172,3 +176,108 @@ def test_an_error_in_the_block_is_not_swallowed(tmp_path: Path) -> None:
 
     with pytest.raises(KeyError, match="mine"):
         train(tmp_path, steps.healthy, lambda n: batch(seed=n), inside=fail)
+
+
+def in_float64() -> tuple[nn.Module, steps.Step]:
+    return steps.standardised()[0].double(), lambda model, batch: model(batch["x"].double()).square().mean()
+
+
+def spectral() -> tuple[nn.Module, steps.Step]:
+    model = nn.ModuleDict({"inner": nn.Linear(4, 4, dtype=torch.complex64), "outer": nn.Linear(4, 1)})
+    return model, lambda m, b: m["outer"](m["inner"](torch.fft.fft(b["x"])).abs()).square().mean()  # type: ignore[index]
+
+
+class Odd(nn.Module):
+    """Holds what models of all kinds hold: a sparse buffer, a list that holds itself, a layer not made yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("graph", torch.eye(4).to_sparse())
+        self.notes: list[Any] = [1]
+        self.notes.append(self.notes)
+        self.net = nn.LazyLinear(2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.net(x)
+
+
+def odd() -> tuple[nn.Module, steps.Step]:
+    return Odd(), steps.mean_square
+
+
+@pytest.mark.parametrize("factory", [in_float64, spectral, odd])
+@pytest.mark.filterwarnings("error")
+def test_models_of_all_kinds_are_trained_on(tmp_path: Path, factory: Any) -> None:
+    assert not any(watch.bad for watch in train(tmp_path, factory, lambda n: batch(seed=n)))
+
+
+def test_a_loss_may_be_a_number_and_nothing_else(tmp_path: Path) -> None:
+    model, step = steps.healthy()
+    with capture_step(tmp_path, model=model, factory=steps.healthy, microbatches=[batch()], step=0) as watch:
+        loss = step(model, batch())
+        watch.record(loss.item())
+        with pytest.raises(TypeError, match="record takes one loss"):
+            watch.record(torch.ones(3))
+    assert not watch.bad
+
+
+@pytest.mark.parametrize("settings", [{"kwargs": {"dtype": torch.float32}}, {"autocast": "bf16"}, {"loss_divisor": 0}])
+def test_settings_that_cannot_be_kept_are_said_at_the_first_step(tmp_path: Path, settings: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        train(tmp_path, steps.healthy, lambda n: batch(seed=n), **settings)
+
+
+def test_a_level_that_shifts_for_good_becomes_the_usual_one(tmp_path: Path) -> None:
+    def data(number: int) -> Any:
+        made = batch(seed=number)
+        made["x"] *= 1e3 if number >= 15 else 1.0
+        return made
+
+    watches = train(tmp_path, steps.healthy, data, count=80, lr=0.0, limit=1)
+    assert watches[15].bad
+    assert not watches[79].bad
+
+
+def test_gradients_of_zero_are_no_baseline(tmp_path: Path) -> None:
+    def data(number: int) -> Any:
+        made = batch(seed=number)
+        made["x"] *= 0.0 if number < 12 else 1.0
+        return made
+
+    watches = train(tmp_path, no_bias, data, count=14)
+    assert not any(watch.bad for watch in watches)
+
+
+def no_bias() -> tuple[nn.Module, steps.Step]:
+    return nn.Linear(4, 2, bias=False), steps.mean_square
+
+
+class Averaging(nn.Module):
+    """Its teacher follows by the `.data`, which no version counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.student = nn.Linear(4, 2)
+        self.teacher = nn.Linear(4, 2).requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.teacher.weight.data.mul_(0.5).add_(self.student.weight.data, alpha=0.5)
+        return self.student(x) - self.teacher(x).detach()
+
+
+def averaging() -> tuple[nn.Module, steps.Step]:
+    return Averaging(), lambda model, batch: model(batch["x"]).square().mean() / (batch["x"][1].std() > 0)
+
+
+def test_a_teacher_that_follows_in_the_step_is_kept_as_it_was(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, _ = averaging()
+    teacher, student = model.teacher.weight.detach().clone(), model.student.weight.detach().clone()
+    watches = train(tmp_path, averaging, constant_from(1), count=2)
+    path = watches[-1].path
+    assert path is not None
+    kept = torch.load(path, weights_only=True)["model_state"]["teacher.weight"]
+    assert torch.allclose(kept, 0.5 * teacher + 0.5 * student, atol=1e-2)  # once, of one step before this one
+    result = replayed_one(path)
+    assert result.repeats is not None
+    assert result.repeats.identical

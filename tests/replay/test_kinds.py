@@ -216,3 +216,77 @@ def test_a_sample_that_fails_by_its_random_number_is_told_so(path: Path) -> None
     assert [sample.index for sample in result.blame.samples] == [place]
     assert result.blame.by_chance
     assert result.blame.cured
+
+
+class Collecting(nn.Module):
+    """Its two layers add to one list, which the model sums."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        shared: list[Tensor] = []
+        self.first, self.second = Adding(shared), Adding(shared)
+        self.losses = shared
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.losses.clear()
+        x = self.second(self.first(x))
+        return x.mean() / (len(self.losses) - 2)
+
+
+class Adding(nn.Module):
+    def __init__(self, losses: list[Tensor]) -> None:
+        super().__init__()
+        self.net, self.losses = nn.Linear(4, 4), losses
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.losses.append(x.mean().detach())
+        return self.net(x)
+
+
+def collecting() -> tuple[nn.Module, Step]:
+    return Collecting(), lambda model, batch: model(batch["x"])
+
+
+def test_a_container_that_modules_share_stays_shared(path: Path) -> None:
+    result = replayed_one(capture(path, collecting, [batch()], autocast=None))
+    assert result.outcome is Outcome.CONFIRMED
+
+
+class Wrapped(nn.Module):
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.module(x)
+
+
+def test_state_outside_the_state_dict_of_a_wrapped_model_is_put_back(path: Path) -> None:
+    model = Wrapped(Weighted())
+    model.module.weight = float("nan")
+    written = steps.save_capture(
+        path,
+        model=model,
+        factory=weighted,
+        microbatches=[batch()],
+        step=1,
+        rng_states=steps.snapshot_random_states(),
+        bad_parameters=["module.net.weight"],
+        baseline_norms={"module.net.weight": 1e-9},
+    )
+    result = replayed_one(written)
+    assert result.outcome is Outcome.CONFIRMED
+    assert any("weight = nan" in note for note in result.notes)
+    assert {layer.parameter: layer.usual for layer in result.layers}["net.weight"] == 1e-9
+
+
+def test_many_bad_samples_are_named_as_they_are_and_the_rest_said(path: Path) -> None:
+    data = batch(512)
+    bad = list(range(3, 512, 8))
+    data["x"][bad] = 0.5
+    result = replayed_one(capture(path, steps.standardised, [data], autocast=None))
+    assert result.blame is not None
+    named = [sample.index for sample in result.blame.samples]
+    assert named
+    assert set(named) <= set(bad)
+    assert "not all were searched" in (result.blame.note or "")

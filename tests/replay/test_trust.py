@@ -102,10 +102,13 @@ def test_an_object_in_extra_state_is_listed_before_it_is_made(tmp_path: Path) ->
 
 def test_a_name_that_leads_through_another_module(tmp_path: Path) -> None:
     path = capture(tmp_path / "a.gradtrend.pt", steps.healthy, [batch()])
-    edited(path, model={"factory": "torch:os.system", "kwargs": '{"command": "true"}'})
+    edited(path, model={"factory": "tests.replay.steps:torch.nn.Linear", "kwargs": "{}"})
     result = replayed_one(path)
     assert result.outcome is Outcome.CANNOT_RUN
     assert "by way of another module" in result.why[0]
+    for loader in ("torch:os.system", "torch:load", "torch.hub:load", "numpy:load", "test.support.os_helper:rmtree"):
+        edited(path, model={"factory": loader, "kwargs": "{}"})
+        assert "makes no model" in refused(path).why[0]
     edited(path, model={"factory": "subprocess:run", "kwargs": '{"args": "true"}'})
     assert "makes no model" in refused(path).why[0]
 

@@ -136,7 +136,8 @@ def _last_start(climb: FloatArray) -> int:
     beyond all before that.
     """
     highest = np.maximum.accumulate(climb)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a climb from zero, of numbers beyond measure
-        low = int(np.argmin(climb / highest))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of numbers beyond measure
+        share = np.divide(climb, highest, out=np.ones_like(climb), where=highest > 0)  # a climb begins at zero
+    low = int(np.argmin(share))
     beyond = np.flatnonzero(climb[low:] > highest[low])
     return low + int(beyond[0]) if climb[low] < _RELAPSE * highest[low] and len(beyond) else 0

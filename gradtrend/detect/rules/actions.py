@@ -23,7 +23,8 @@ def actions_for(
     framework = curve.run.log.settings.framework or ""
     ranked: list[tuple[bool, int, str | None, str]] = []
     for i, action in enumerate(actions):
-        if action.when is not None and not CIRCUMSTANCES[action.when](curve):
+        holds = CIRCUMSTANCES.get(action.when or "")  # those of a replay are not known to a log
+        if action.when is not None and (holds is None or not holds(curve)):
             continue
         text = fill(action.text_for.get(framework, action.text), values)
         if text is not None:

@@ -44,16 +44,17 @@ def builtin_folder() -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / "rules"
 
 
-def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
-    """The shipped rules, with those of `extra` added or put in place of the ones with the same id; in order of id.
+def load_rules(extra: Path | Sequence[Path] | None = None) -> tuple[Rule, ...]:
+    """The shipped rules, with those of `extra`, one folder or several of which a later one wins, added or put in place
+    of the ones with the same id; in order of id.
 
     Raises ConfigError that lists every mistake in every file.
     """
     shipped = _shipped(builtin_folder())
     rules, files, problems = dict(shipped.rules), dict(shipped.files), list(shipped.problems)
-    if extra is not None:
-        _check_folder(extra)
-        own = _read_folder(extra)
+    for folder in _folders(extra):
+        _check_folder(folder)
+        own = _read_folder(folder)
         rules |= {rule_id: _in_place_of(shipped.rules.get(rule_id), rule) for rule_id, rule in own.rules.items()}
         files |= own.files
         problems += own.problems
@@ -61,6 +62,10 @@ def load_rules(extra: Path | None = None) -> tuple[Rule, ...]:
     if problems:
         raise ConfigError("\n".join(problems), "`gradtrend rule` lists the shipped rules; their files show the keys.")
     return tuple(rules[rule_id] for rule_id in sorted(rules))
+
+
+def _folders(extra: Path | Sequence[Path] | None) -> list[Path]:
+    return [extra] if isinstance(extra, Path) else list(extra or ())
 
 
 def _check_folder(folder: Path) -> None:
@@ -89,10 +94,12 @@ def _shipped(folder: Path) -> _Folder:
     return _read_folder(folder, checked=True)
 
 
-def rule_text(rule_id: str, extra: Path | None = None) -> str:
-    """The file that defines a rule, as it stands. Raises ConfigError where none does."""
-    for folder in (extra, builtin_folder()):
-        for file in _files(folder) if folder is not None else ():
+def rule_text(rule_id: str, extra: Path | Sequence[Path] | None = None) -> str:
+    """The file that defines a rule, as it stands, with the folders as `load_rules` takes them. Raises ConfigError where
+    none does.
+    """
+    for folder in (*reversed(_folders(extra)), builtin_folder()):
+        for file in _files(folder):
             text = text_of(file)
             if parsed(text).get("id") == rule_id:
                 return text

@@ -42,6 +42,7 @@ _TOP = {
     "unless": "a list of texts", "select": "a table", "when": "a list of tables", "alternative": "a list of tables",
     "hold": "a table", "action": "a list of tables", "shows": "a table", "threads": "a list of texts",
 }  # fmt: skip
+_ID = re.compile(r"[A-Z]+[0-9]+")  # as the schema of the report promises; `--select` parts ids at commas
 _REQUIRED = ("id", "name", "severity", "summary", "message")
 _SELECT = {"role": "text", "scope": "text", "note": "text", "replay": "text"}
 _CONDITION = {"measure": "text", "above": "a number", "below": "a number", "why": "text", "missing": "text"}
@@ -58,6 +59,8 @@ def problems_of(data: Mapping[str, Any]) -> list[str]:
     """Everything wrong with one rule's data, each with the key it is at."""
     found = [*_wrong_keys(data, _TOP), *(f"missing key {key!r}" for key in _REQUIRED if key not in data)]
     data = _sound(data, _TOP)
+    if not _ID.fullmatch(data.get("id", "GT1")):
+        found.append(f"id is {_shown(data['id'])}; it must be capital letters and then digits, such as 'US1'")
     for key, words in (("severity", Severity), ("trend", Trend), ("cause", Cause)):
         found += _wrong_word(key, data, [word.value for word in words])
     found += _wrong_word("verdict", data, [Verdict.DIVERGING.value])

@@ -15,17 +15,17 @@ DEEPEST_KEY = 50  # parts of a dotted key, which cost time by the square; a rule
 _TOO_DEEP = re.compile(rf"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST_KEY}}}""")
 
 
-def text_of(file: Path) -> str:
-    """The text of a rule file. Raises OSError where it is no file or cannot be read, ValueError where it is too large,
-    no UTF-8 or has keys too deep to be parsed in good time.
+def text_of(file: Path, largest: int = LARGEST_FILE, kind: str = "a rule") -> str:
+    """The text of a rule file, or of another `kind` that may be `largest` bytes. Raises OSError where it is no file or
+    cannot be read, ValueError where it is too large, no UTF-8 or has keys too deep to be parsed in good time.
     """
     handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as opened:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError("not a file")
-        data = opened.read(LARGEST_FILE + 1)
-    if len(data) > LARGEST_FILE:
-        raise ValueError(f"larger than {LARGEST_FILE >> 10} KiB, too large for a rule")
+        data = opened.read(largest + 1)
+    if len(data) > largest:
+        raise ValueError(f"larger than {largest >> 10} KiB, too large for {kind}")
     text = data.decode("utf-8").replace("\r\n", "\n")
     if _TOO_DEEP.search(text):
         raise ValueError(f"a key of more than {DEEPEST_KEY} parts")

@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import struct
+import weakref
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ class HeldFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = open_regular(path)
+        weakref.finalize(self, self._file.close)
         self._opened = self._state()
 
     def bytes_at(self, start: int, size: int) -> bytearray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -10,13 +10,11 @@ from pathlib import Path
 from gradtrend.errors import InputError
 from gradtrend.ingest.captures import lightly_train, native, pickle
 from gradtrend.ingest.captures.archive import HeldFile, TorchArchive, locate_storages, open_archive
+from gradtrend.ingest.captures.limits import tensors
 from gradtrend.model.capture import Capture
-from gradtrend.model.contents import CaptureContents, Inert, Node, TensorRef
+from gradtrend.model.contents import CaptureContents, Node, TensorRef
 
 _NATIVE_SUFFIX = ".gradtrend.pt"
-# What a capture's tree may hold: beyond this a shared sub-tree has been repeated until it is endless.
-_MAX_NODES = 500_000
-_MAX_DEPTH = 200
 # Views may overlap (`unfold`, tied weights under other shapes), but who looks at them all must come to an end.
 _MAX_OVERLAP = 16  # values that are looked at, a byte of the file
 _MIN_VALUES = 100_000_000  # always looked at: it takes half a second
@@ -110,29 +108,3 @@ def _summary_of(path: Path, shown: str, changed: int, size: int) -> Capture:
 def _tensor_trees(contents: CaptureContents) -> list[Node]:
     outside = (contents.outside.generators, contents.outside.buffers, contents.outside.data) if contents.outside else ()
     return [contents.state, contents.microbatches, contents.rng, contents.recipe.keywords, *outside]
-
-
-def tensors(tree: Node) -> Iterator[TensorRef]:
-    """Every tensor in an inert tree. Raises `InputError` where the tree is endless or too deep."""
-    pending: list[tuple[Node, int]] = [(tree, 0)]
-    seen = 0
-    while pending:
-        node, depth = pending.pop()
-        if isinstance(node, TensorRef):
-            yield node
-            continue
-        children = _children(node)
-        seen += len(children)  # counted before they are kept: one list may hold itself a million times
-        if seen > _MAX_NODES or depth > _MAX_DEPTH:
-            raise InputError("damaged or hostile file: its contents nest without end", "Do not trust this file.")
-        pending.extend((child, depth + 1) for child in children)
-
-
-def _children(node: Node) -> list[Node]:
-    if isinstance(node, Mapping):
-        return list(node.values())
-    if isinstance(node, list | tuple):
-        return list(node)
-    if isinstance(node, Inert):
-        return node.parts
-    return []

@@ -5,10 +5,11 @@ A memo lets a few bytes name a large value again and again, so whatever is walke
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradtrend.errors import InputError
-from gradtrend.model.contents import GlobalRef, Node
+from gradtrend.model.contents import GlobalRef, Inert, Node, TensorRef
 
 _MAX_INTEGER_BITS = 1024  # the states of random generators have 128; Python prints no integer of more than 14,000
 _MAX_NAME = 1000  # characters of a class's path
@@ -16,6 +17,9 @@ _MAX_KEY_PARTS = 16
 _MAX_KEYWORDS = 100
 MAX_BUILT = 128 * 1024 * 1024  # bytes that known calls may build: arrays in protocol 2 are text that becomes bytes
 _BYTES_AN_ITEM = 100  # of a dictionary
+# What a capture's tree may hold: beyond this a shared sub-tree has been repeated until it is endless.
+_MAX_NODES = 500_000
+_MAX_DEPTH = 200
 
 
 def refuse(message: str) -> InputError:
@@ -66,3 +70,35 @@ def built_bytes(arguments: tuple[Node, ...]) -> int:
     texts = sum(len(part) for part in arguments if isinstance(part, str))
     items = sum(len(part) for part in arguments if isinstance(part, list | tuple | dict))
     return texts + items * _BYTES_AN_ITEM
+
+
+def check_size(tree: Node) -> None:
+    """Raise `InputError` for a tree that is endless or too deep: before what walks it without counting."""
+    for _ in tensors(tree):
+        pass
+
+
+def tensors(tree: Node) -> Iterator[TensorRef]:
+    """Every tensor in an inert tree. Raises `InputError` where the tree is endless or too deep."""
+    pending: list[tuple[Node, int]] = [(tree, 0)]
+    seen = 0
+    while pending:
+        node, depth = pending.pop()
+        if isinstance(node, TensorRef):
+            yield node
+            continue
+        children = _children(node)
+        seen += len(children)  # counted before they are kept: one list may hold itself a million times
+        if seen > _MAX_NODES or depth > _MAX_DEPTH:
+            raise InputError("damaged or hostile file: its contents nest without end", "Do not trust this file.")
+        pending.extend((child, depth + 1) for child in children)
+
+
+def _children(node: Node) -> list[Node]:
+    if isinstance(node, Mapping):
+        return list(node.values())
+    if isinstance(node, list | tuple):
+        return list(node)
+    if isinstance(node, Inert):
+        return node.parts
+    return []

@@ -11,6 +11,7 @@ from typing import Any
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.captures import objects, parts
+from gradtrend.ingest.captures.limits import check_size
 from gradtrend.model.capture import CAPTURE_FORMAT, CAPTURE_VERSION, Capture
 from gradtrend.model.contents import CaptureContents, ModelRecipe, Node, TensorRef
 from gradtrend.model.precision import PRECISIONS
@@ -35,12 +36,14 @@ def read(path: Path, tree: Mapping[str, Node]) -> CaptureContents:
     precision = parts.mapping(path, tree, "precision", optional=True)
     backend = parts.mapping(path, tree, "backend", optional=True)
     baseline = parts.mapping(path, tree, "baseline", optional=True)
+    microbatches = parts.microbatches(path, tree)
+    check_size(microbatches)
     recipe = ModelRecipe("factory", parts.text(path, model, "factory"), _json_keywords(path, model.get("kwargs", "{}")))
     return CaptureContents(
         summary=_summary(path, tree, recipe),
         recipe=recipe,
         state=parts.state(path, tree.get("model_state")),
-        microbatches=tuple(map(objects.stand_ins, parts.microbatches(path, tree))),
+        microbatches=tuple(map(objects.stand_ins, microbatches)),
         rng=parts.mapping(path, tree, "rng", optional=True),
         precision=_precision(precision, backend, _other_type(tree.get("model_state"))),
         loss_scale=parts.number(precision.get("loss_scale")),
@@ -75,7 +78,7 @@ def _precision(precision: Mapping[str, Node], backend: Mapping[str, Node], other
     autocast, scaled = precision["autocast"], precision.get("loss_scale") is not None
     if not isinstance(autocast, str | None):
         return None
-    name = "float32" if autocast is None else f"{autocast}-scaled" if scaled else autocast
+    name = "float32" if autocast is None else f"{autocast}-scaled" if scaled and autocast == "float16" else autocast
     if name == "float32" and other is not None:
         return other if other == "float64" else f"{other}-true"
     device = backend.get("device")

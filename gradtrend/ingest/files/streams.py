@@ -157,10 +157,16 @@ def open_stream(source: BinaryIO) -> BinaryIO:
 def open_log(path: Path) -> BinaryIO:
     """The log at a path as UTF-8 bytes. Raises InputError where it cannot be read."""
     try:
-        return open_stream(buffered(path))
+        file = buffered(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
+    try:
+        return open_stream(file)
+    except OSError as error:
+        file.close()
+        raise InputError(f"{path}: {error.strerror or error}") from error
     except InputError as error:
+        file.close()
         raise InputError(f"{path}: {error.message}", error.hint) from error
 
 

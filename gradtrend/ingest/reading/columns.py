@@ -128,10 +128,17 @@ def points_of(columns: Mapping[str, Column]) -> dict[str, pl.DataFrame]:
     """All points of each metric; a value is null where null was logged."""
     frames: dict[str, pl.DataFrame] = {}
     for name, column in columns.items():
-        shown = name.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is no text
+        shown = as_text(name)
         frame = _frame(column)
         frames[shown] = pl.concat([frames[shown], frame]) if shown in frames else frame
     return frames
+
+
+def as_text(name: str) -> str:
+    """The name of a metric with lone surrogates written out: those of JSON, and the bytes of a file's name that are no
+    UTF-8. polars takes text alone.
+    """
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _frame(column: Column) -> pl.DataFrame:

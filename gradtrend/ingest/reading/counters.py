@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 UNKNOWN = -1  # stands for "not given" in the integer arrays below
+# No run counts as far, and distances and sums of smaller numbers are whole numbers of 64 bits; times in ns are larger.
+LARGEST = 1 << 53
 
 Ints = npt.NDArray[np.int64]
 
@@ -18,8 +20,11 @@ def whole_run_steps(
     The arrays have one entry a logged row, UNKNOWN where not given. `certain` says that the format counts within the
     epoch; otherwise the counters are left alone unless they do go back when an epoch begins. A row with only an epoch
     stands at that epoch's end. The base is 0 where an epoch 0 is seen or `zero_based`, else 1. `redrawn` says that one
-    row may come several times, as progress bars do; otherwise i = n again means a new epoch of n.
+    row may come several times, as progress bars do; otherwise i = n again means a new epoch of n. Numbers
+    beyond `LARGEST` count no steps, and the counters are left alone then too.
     """
+    if any(_beyond(numbers) for numbers in (epoch, counter, total)):
+        return counter.copy()
     given = counter != UNKNOWN
     if not given.any() or not (certain or _restarts(epoch[given], counter[given], total[given], redrawn)):
         return counter.copy()
@@ -28,9 +33,15 @@ def whole_run_steps(
         epoch = np.where(given, _count_restarts(counter, total, given, redrawn), UNKNOWN)
         known = given
     length = _per_epoch(counter[given], total[given])
+    if (float(np.abs(epoch[known]).max()) + 1) * length > LARGEST:
+        return counter.copy()
     base = 0 if zero_based or int(epoch[known].min()) == 0 else 1
     steps = np.where(given & known, (epoch - base) * length + counter, UNKNOWN)
     return np.where(~given & known, (epoch - base + 1) * length, steps)
+
+
+def _beyond(numbers: Ints) -> bool:
+    return len(numbers) > 0 and (int(numbers.max()) > LARGEST or int(numbers.min()) < -LARGEST)
 
 
 def _per_epoch(counter: Ints, total: Ints) -> int:

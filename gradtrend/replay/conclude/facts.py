@@ -49,7 +49,7 @@ class Facts:
     def explodes(self) -> bool:
         """Whether the step is finite and its norm far above that of a usual step, as the captured one was."""
         norm = self.first.gradient_norm
-        if self.repeats.failures or norm is None or self.usual_norm is None or self.norm_matches is False:
+        if self.repeats.failures or norm is None or not self.usual_norm or self.norm_matches is False:
             return False
         return norm > EXPLOSION * self.usual_norm
 

@@ -21,8 +21,9 @@ def reasons(facts: Facts, outcome: Outcome, cause: ReplayCause | None) -> tuple[
     if not facts.repeats.failures and outcome is not Outcome.FLAKY:
         parts += _norms(facts, cause)
     if facts.repeats.failures:
-        parts += _started(facts)
-        parts += blamed(facts.blame)
+        where, *more = _started(facts)
+        sample, *others = blamed(facts.blame) or [""]
+        parts += [where, sample, *more, *others]
         parts += _swept(facts)
         parts += _swapped(facts)
     elif outcome is Outcome.NOT_REPRODUCED:
@@ -97,7 +98,10 @@ def _started(facts: Facts) -> Iterator[str]:
     yield f"It starts in {_place(origin)}, operator {_operator(origin)}, in the {origin.phase} pass ({_made(origin)})."
     if origin.source != "operator":
         named = f" {origin.source_name}" if origin.source_name else ""
-        yield f"The value was there before: {origin.source}{named}."
+        if origin.source == "constant":
+            yield "The value came from outside torch's operators: a constant, or what the step computes with numpy."
+        else:
+            yield f"The value was there before: {origin.source}{named}."
     elif origin.exceeds_range:
         yield f"The exact result is {origin.needs:.6g}, beyond {origin.dtype}'s largest number {origin.type_max:.6g}."
     elif origin.lost is not None:

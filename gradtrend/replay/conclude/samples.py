@@ -12,17 +12,19 @@ from gradtrend.replay.conclude.words import numbers
 _SHOWN = 3  # samples that a sentence names
 
 
-def blamed(blame: Blame | None) -> Iterator[str]:
-    """Of a step that fails."""
+def blamed(blame: Blame | None) -> list[str]:
+    """Of a step that fails, the samples first."""
     if blame is None:
-        return
+        return []
+    sentences = [_samples(blame)] if blame.samples else []
     if blame.microbatches:
         many = len(blame.microbatches) > 1
-        yield f"Microbatch{'es' if many else ''} {numbers(blame.microbatches)} fail{'' if many else 's'} alone."
-    if blame.samples:
-        yield _samples(blame)
+        sentences.append(
+            f"Microbatch{'es' if many else ''} {numbers(blame.microbatches)} fail{'' if many else 's'} alone."
+        )
     if blame.note:
-        yield f"{blame.note[0].upper()}{blame.note[1:]}."
+        sentences.append(f"{blame.note[0].upper()}{blame.note[1:]}.")
+    return sentences
 
 
 def carried(blame: Blame | None, shares: Sequence[Share]) -> Iterator[str]:
@@ -31,9 +33,8 @@ def carried(blame: Blame | None, shares: Sequence[Share]) -> Iterator[str]:
         if len(shares) > 1:
             yield "No microbatch and no sample stands out: all of the batch has large gradients."
         return
-    if blame.microbatches:
-        has = "has a far larger norm" if len(blame.microbatches) == 1 else "have far larger norms"
-        yield f"Microbatch {numbers(blame.microbatches)} alone {has} than the others."
+    if len({share.microbatch for share in shares}) > 1 and blame.microbatches:
+        yield f"The largest norm is that of microbatch {numbers(blame.microbatches)}."
     for sample in blame.samples[:_SHOWN]:
         beside = {s.sample: s.norm for s in shares if s.sample is not None and s.microbatch == sample.microbatch}
         of = f" of microbatch {sample.microbatch}" if len({share.microbatch for share in shares}) > 1 else ""

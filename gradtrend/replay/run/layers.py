@@ -12,6 +12,7 @@ import torch
 from gradtrend.model.replay import LayerGradient
 from gradtrend.replay.run.operators import parameter_norm
 from gradtrend.replay.run.step import EXPLOSION
+from gradtrend.replay.subject.state import bare
 
 _MOSTLY_ZERO = 0.99  # a dead ReLU layer has all zeros; an embedding's unused rows are left out by asking for more
 _CARRIES = 0.5  # share of the squared norm: more than all others together
@@ -31,8 +32,9 @@ def layer_gradients(model: torch.nn.Module, scale: float, usual: Mapping[str, fl
     total = sum(norm * norm for _, norm, _ in measured if math.isfinite(norm))
     ratios = [ratio for ratio in (_ratio(norm, parameter) for _, norm, parameter in measured) if ratio]
     typical = median(ratios) if ratios else 0.0
+    usual = {bare(name): norm for name, norm in usual.items()}  # of a model that may have been wrapped
     entries = (_entry(name, norm, parameter, total, typical, len(measured)) for name, norm, parameter in measured)
-    return tuple(_beside(entry, usual.get(entry.parameter)) for entry in entries)
+    return tuple(_beside(entry, usual.get(bare(entry.parameter))) for entry in entries)
 
 
 def _beside(entry: LayerGradient, usual: float | None) -> LayerGradient:

@@ -71,10 +71,11 @@ class _Playing(OperatorMode):
         result = func(*args, **(kwargs or {}))
         if torch.Tag.nondeterministic_seeded not in func.tags:
             return result
-        name, drawn = self._left.pop(0) if self._left else ("", [])
+        name, drawn = self._left[0] if self._left else ("", [])
         made = list(operators.tensors_in(result))
         if name != operators.short_name(func) or len(drawn) != len(made):
             return result
+        self._left.pop(0)
         found = [self._of_samples(whole, part) for whole, part in zip(drawn, made, strict=True)]
         chosen = [values for values in found if values is not None]
         if len(chosen) != len(made):
@@ -88,11 +89,15 @@ class _Playing(OperatorMode):
 
     def _of_samples(self, whole: torch.Tensor, part: torch.Tensor) -> torch.Tensor | None:
         """The rows of these samples, of the one dimension that differs; several rows a sample lie together."""
-        if whole.shape == part.shape:
-            return whole
         if whole.ndim != part.ndim:
             return None
         different = [place for place in range(whole.ndim) if whole.shape[place] != part.shape[place]]
+        if not different:  # as many samples as in the whole, which may be some of them several times
+            if self._indices == list(range(self._size)):
+                return whole
+            different = [place for place in range(whole.ndim) if whole.shape[place] % self._size == 0][:1]
+            if not different or len(self._indices) != self._size:
+                return whole
         if len(different) != 1 or whole.shape[different[0]] % self._size:
             return None
         each = whole.shape[different[0]] // self._size

@@ -32,10 +32,33 @@ _SECOND = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the samples of a batch lie: their number, and the dimension that is theirs where two have that size."""
+    """Where the samples of a batch lie: their number, and the dimension that is theirs where two have that size.
+
+    `listed`: they lie in lists, whose other parts are no samples.
+    """
 
     size: int
     preferred: int = 0
+    listed: bool = False
+
+
+def layouts_of(batch: Any, time_first: bool) -> list[Layout]:
+    """The ways in which the samples of a batch may lie, the likelier first: as `layout_of` has it, then a list of them.
+
+    A list of containers may be views, each of the whole batch, or samples that nobody put together: where their tensors
+    have one size, only trying tells.
+    """
+    first = layout_of(batch, time_first)
+    found = [first] if first is not None else []
+    lengths = {len(tree) for tree in _lists_of_containers(batch)}
+    return found + [Layout(size, listed=True) for size in sorted(lengths) if first is None or size != first.size]
+
+
+def _lists_of_containers(tree: Any) -> Iterator[Sequence[Any]]:
+    if isinstance(tree, list | tuple) and len(tree) > 1 and all(parts_of(one) is not None for one in tree):
+        yield tree
+    for part in (parts_of(tree) or {}).values():
+        yield from _lists_of_containers(part)
 
 
 def layout_of(batch: Any, time_first: bool) -> Layout | None:
@@ -108,6 +131,8 @@ def _is_sample_list(values: Sequence[Any]) -> bool:
 def take(tree: Any, indices: Sequence[int], layout: Layout) -> Any:
     """The batch with only these samples. What does not have one entry a sample is kept as it is."""
     if isinstance(tree, torch.Tensor | np.ndarray):
+        if layout.listed:
+            return tree
         dimension = _dimension(tuple(tree.shape), layout)
         if dimension is None:
             return tree
@@ -115,7 +140,7 @@ def take(tree: Any, indices: Sequence[int], layout: Layout) -> Any:
             return np.take(tree, list(indices), axis=dimension)
         return tree.index_select(dimension, torch.as_tensor(list(indices), device=tree.device))
     listed = isinstance(tree, list | tuple) and len(tree) == layout.size
-    if listed and (_is_sample_list(tree) or _is_list_of_samples(tree)):
+    if listed and (layout.listed or _is_sample_list(tree) or _is_list_of_samples(tree)):
         return type(tree)([tree[index] for index in indices])
     parts = parts_of(tree)
     if parts is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gradtrend.model.replay import Blame, Sample
@@ -18,6 +19,7 @@ from gradtrend.replay.search.samples import (
 )
 from gradtrend.replay.subject.subject import Subject
 
+_MAX_TRIED = 8  # samples that are given other random numbers, to see whether theirs are to blame
 _MAX_SEARCHED = 4  # microbatches whose samples are looked for; each takes some runs of the step
 
 
@@ -31,34 +33,57 @@ def blame(subject: Subject, precision: str, backward: bool) -> Blame:
     bad = [index for index, batch in enumerate(whole) if _fails(subject, precision, index, batch, backward)]
     if not bad:
         return Blame((), note=_none_alone(len(whole), backward))
-    found: list[Sample] = []
-    notes: list[str] = []
-    together = by_chance = False
-    size = None
-    cured: dict[int, bool | None] = {}
-    for index in bad[:_MAX_SEARCHED]:
-        layout = batches.layout_of(whole[index], time_comes_first(subject.model))
-        size = size or (layout.size if layout else None)
-        if layout is None or layout.size < 2 or batches.is_empty(whole[index]):
-            notes.append(_no_samples(whole[index], layout))
-            continue
-        parts, _ = part_runs(subject, precision, index, whole[index], layout, backward)
-        numbers, note, jointly = _search(parts)
-        notes += [note] if note else []
-        together = together or jointly
-        cured[index] = _is_finite_without(parts, numbers)
-        by_chance = by_chance or (bool(numbers) and parts.draws and not _fails_whatever_is_drawn(parts, numbers))
-        found += [Sample(index, number, batches.identity(whole[index], number, layout.size)) for number in numbers]
-    searched = bad[:_MAX_SEARCHED]
-    explained = {sample.microbatch for sample in found}
+    searched = [_searched(subject, precision, index, whole[index], backward) for index in bad[:_MAX_SEARCHED]]
+    explained = [one for one in searched if one.samples]
+    cured = [one.cured for one in explained]
     return Blame(
         microbatches=tuple(bad),
-        samples=tuple(found),
-        batch_size=size,
-        cured=_together_cured(cured.values()) if explained == set(bad) else None,
-        note=None if explained == set(searched) else next(iter(notes), None),
+        samples=tuple(sample for one in explained for sample in one.samples),
+        batch_size=next((one.size for one in searched if one.size is not None), None),
+        cured=None if len(explained) < len(bad) or None in cured else all(cured),
+        note=next((one.note for one in searched if one.note is not None), None),
+        together=bool(explained) and all(one.together for one in explained),
+        by_chance=bool(explained) and all(one.by_chance for one in explained),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What was found in one microbatch; `note` says why no sample is named. The rest is as in `Blame`."""
+
+    size: int | None
+    samples: tuple[Sample, ...] = ()
+    note: str | None = None
+    together: bool = False
+    cured: bool | None = None
+    by_chance: bool = False
+
+
+def _searched(subject: Subject, precision: str, index: int, batch: Any, backward: bool) -> _Searched:
+    layouts = batches.layouts_of(batch, time_comes_first(subject.model))
+    if not layouts or layouts[0].size < 2 or batches.is_empty(batch):
+        return _Searched(layouts[0].size if layouts else None, note=_no_samples(batch, bool(layouts)))
+    tried = (_searched_along(subject, precision, index, batch, layout, backward) for layout in layouts)
+    found = []
+    for one in tried:
+        if one.samples:
+            return one
+        found.append(one)
+    return found[0]
+
+
+def _searched_along(
+    subject: Subject, precision: str, index: int, batch: Any, layout: Layout, backward: bool
+) -> _Searched:
+    parts, _ = part_runs(subject, precision, index, batch, layout, backward)
+    numbers, note, together = _search(parts)
+    return _Searched(
+        size=layout.size,
+        samples=tuple(Sample(index, number, batches.identity(batch, number, layout.size)) for number in numbers),
+        note=note,
         together=together,
-        by_chance=by_chance,
+        cured=None if parts.exhausted else _is_finite_without(parts, numbers),
+        by_chance=bool(numbers) and parts.draws and not _fails_whatever_is_drawn(parts, numbers),
     )
 
 
@@ -70,10 +95,10 @@ def _none_alone(count: int, backward: bool) -> str:
     return "the microbatch does not fail when it is run again: what the step is given differs from run to run"
 
 
-def _no_samples(batch: Any, layout: Layout | None) -> str:
+def _no_samples(batch: Any, any_layout: bool) -> str:
     if batches.is_empty(batch):
         return "the microbatch is empty: it holds a tensor without any sample"
-    return "the microbatch has no samples to tell apart" if layout is None else "the microbatch has one sample"
+    return "the microbatch has one sample" if any_layout else "the microbatch has no samples to tell apart"
 
 
 def _fails(subject: Subject, precision: str, index: int, batch: Any, backward: bool) -> bool:
@@ -89,7 +114,7 @@ def _search(parts: PartRuns) -> tuple[list[int], str | None, bool]:
     if len(alone) > size // 2:
         return [], f"{len(alone)} of {size} samples fail alone", False
     if alone:
-        return alone, None, False
+        return alone, "more may fail: so many do that not all were searched" if parts.exhausted else None, False
     if parts.refused:
         return [], f"the step does not run on part of the batch ({parts.refused[0][:120]})", False
     jointly = failing_together(parts)
@@ -105,11 +130,6 @@ def _is_finite_without(parts: PartRuns, numbers: Sequence[int]) -> bool | None:
     return None if result is None else result.finite
 
 
-def _together_cured(found: Iterable[bool | None]) -> bool | None:
-    values = list(found)
-    return None if None in values else all(values)
-
-
 def _fails_whatever_is_drawn(parts: PartRuns, numbers: Sequence[int]) -> bool:
     """Whether the samples also fail with other random numbers: those that begin the run, not those of their places."""
-    return any(parts.fails_with_other_numbers([number]) for number in numbers)
+    return any(parts.fails_with_other_numbers([number]) for number in numbers[:_MAX_TRIED])

@@ -20,7 +20,10 @@ _MAX_RUNS = 200  # of the step, to find the samples of a microbatch: minutes for
 
 @dataclass(slots=True)
 class PartRuns:
-    """Runs of parts of one microbatch, each sample with the random numbers that it had in the whole."""
+    """Runs of parts of one microbatch, each sample with the random numbers that it had in the whole.
+
+    `exhausted`: there were not enough runs to search all of it.
+    """
 
     subject: Subject
     precision: str
@@ -31,6 +34,7 @@ class PartRuns:
     tape: Tape
     refused: list[str] = field(default_factory=list)
     runs: int = 0
+    exhausted: bool = False
 
     def result_of(self, indices: Sequence[int], repeated: bool = True) -> StepResult | None:
         """The run of these samples alone, None where the model refuses them.
@@ -88,16 +92,25 @@ def part_runs(
 
 
 def failing_alone(parts: PartRuns) -> list[int]:
-    """The samples that fail alone: groups that fail are halved until they are single samples."""
+    """The samples that fail alone: groups that fail are halved until they are single samples.
+
+    One group is followed to its end before the next, so that what is found when the runs are used up are samples.
+    """
+    found: list[int] = []
     groups = [list(range(parts.layout.size))]
-    while any(len(group) > 1 for group in groups) and parts.runs < _MAX_RUNS:
-        halves = [half for group in groups for half in _halved(group)]
-        groups = [half for half in halves if parts.fails(half)]
-    found = [number for group in groups for number in group]
+    while groups:
+        group = groups.pop(0)
+        if len(group) == 1:
+            found.append(group[0])
+            continue
+        if parts.runs >= _MAX_RUNS:
+            parts.exhausted = True
+            continue
+        groups = [half for half in _halved(group) if parts.fails(half)] + groups
     good = next((number for number in range(parts.layout.size) if number not in found), None)
-    if found and good is not None and parts.fails([good]):
+    if found and good is not None and not parts.exhausted and parts.fails([good]):
         return []  # any single sample fails: a loss over pairs has none, a deviation of one is 0
-    return found
+    return sorted(found)
 
 
 def failing_together(parts: PartRuns) -> list[int]:

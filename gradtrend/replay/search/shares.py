@@ -47,7 +47,7 @@ def outliers(found: tuple[Share, ...]) -> Blame | None:
     if not microbatches and not samples:
         return None
     return Blame(
-        microbatches=tuple(share.microbatch for share in microbatches),
+        microbatches=tuple(dict.fromkeys(share.microbatch for share in (*microbatches, *samples))),
         samples=tuple(Sample(s.microbatch, s.sample, s.identity) for s in samples if s.sample is not None),
         batch_size=len(groups[1]) or None,
     )

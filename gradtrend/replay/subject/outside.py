@@ -50,8 +50,8 @@ class Outside:
             for name in [name for name in vars(owner) if _is_new(name, vars(owner)[name], self.names.get(module))]:
                 del vars(owner)[name]
         set_attributes(model, self.attributes)
-        for place, value in self.data.items():
-            set_attribute(model, place, copied(value))
+        for place, value in copied(self.data).items():
+            set_attribute(model, place, value)
         for place, generator in () if self.runs_on else generators(model):
             if place in self.states:
                 set_generator_state(generator, self.states[place])

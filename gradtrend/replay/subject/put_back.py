@@ -7,8 +7,10 @@ from typing import Any
 
 import torch
 
+from gradtrend.model.capture import OutsideState
 from gradtrend.model.contents import CaptureContents, TensorRef
 from gradtrend.recording.outside import (
+    copied,
     data_attributes,
     generator_state,
     generators,
@@ -18,6 +20,7 @@ from gradtrend.recording.outside import (
 from gradtrend.recording.trees import as_tensor, map_tensors, named_leaves
 from gradtrend.replay.subject.outside import Outside, Place, changed_attributes, place_name, same, set_attribute
 from gradtrend.replay.subject.revive import revive
+from gradtrend.replay.subject.state import bare
 from gradtrend.replay.subject.tensors import build, read_tensor
 
 
@@ -26,7 +29,7 @@ def put_outside(contents: CaptureContents, model: torch.nn.Module, permitted: Co
 
     Raises `ReplayError` for data that take a class or function that is not permitted.
     """
-    captured = contents.outside
+    captured = _with_names_of(model, contents.outside)
     put: list[str] = []
     refused: list[str] = []
     if captured is not None:
@@ -41,29 +44,51 @@ def put_outside(contents: CaptureContents, model: torch.nn.Module, permitted: Co
                 if not torch.equal(value, buffer):
                     put.append(f"{name} (a buffer)")
                 buffer.data = value
-        put += _put_data(contents, model, permitted)
+        put += _put_data(contents, captured, model, permitted)
         refused = list(_put_generators(contents, model, captured.generators))
     return Outside(
         attributes=dict(plain_attributes(model)),
         states={place: generator_state(generator) for place, generator in generators(model)},
         put_back=tuple(put),
         tensors=tuple(_tensor_attributes(model, captured.data if captured is not None else ())),
-        data=dict(data_attributes(model)),
+        data=copied(dict(data_attributes(model))),
         names={module: frozenset(vars(owner)) for module, owner in model.named_modules()},
         taken="model" if captured is None else "before" if captured.before else "after",
         refused=tuple(refused),
     )
 
 
-def _put_data(contents: CaptureContents, model: torch.nn.Module, permitted: Collection[str]) -> Iterator[str]:
+def _with_names_of(model: torch.nn.Module, captured: OutsideState | None) -> OutsideState | None:
+    """The captured state with the module names of this model, of which one of the two may be wrapped."""
+    names = {name for name, _ in model.named_modules()}
+    if captured is None or {module for module, _ in captured.attributes} <= names:
+        return captured
+    by_bare = {bare(name): name for name in names}
+
+    def renamed(values: Mapping[Place, Any]) -> dict[Place, Any]:
+        return {(by_bare.get(bare(module), module), name): value for (module, name), value in values.items()}
+
+    buffers = {bare(name): name for name, _ in model.named_buffers()}
+    return OutsideState(
+        attributes=renamed(captured.attributes),
+        generators=renamed(captured.generators),
+        buffers={buffers.get(bare(name), name): value for name, value in captured.buffers.items()},
+        data=renamed(captured.data),
+        before=captured.before,
+    )
+
+
+def _put_data(
+    contents: CaptureContents, captured: OutsideState, model: torch.nn.Module, permitted: Collection[str]
+) -> Iterator[str]:
     """Put the tensors, arrays and containers back that differ from those of the fresh model, and name them."""
     modules = dict(model.named_modules())
-    for (module, name), node in contents.outside.data.items() if contents.outside is not None else ():
+    for (module, name), node in captured.data.items():
         if module not in modules:
             continue
-        captured = revive(contents, node, permitted)
-        if not _equal(captured, vars(modules[module]).get(name)):
-            set_attribute(model, (module, name), map_tensors(captured, lambda t: t.to(_device_of(model))))
+        value = revive(contents, node, permitted)
+        if not _equal(value, vars(modules[module]).get(name)):
+            set_attribute(model, (module, name), map_tensors(value, lambda t: t.to(_device_of(model))))
             yield place_name((module, name))
 
 

@@ -60,11 +60,11 @@ def _matching(captured: Collection[str], names: Collection[str]) -> set[str]:
     """Those of `names` that the capture names, also where one of the two has the prefix of a wrapper."""
     if set(captured) <= set(names):
         return set(captured)
-    bare = {_bare(name) for name in captured}
-    return {name for name in names if _bare(name) in bare}
+    wanted = {bare(name) for name in captured}
+    return {name for name in names if bare(name) in wanted}
 
 
-def _bare(name: str) -> str:
+def bare(name: str) -> str:
     """A module's or parameter's name without the prefixes of wrappers; the wrapped module itself is the empty name."""
     parts = name.split(".")
     wrappers = {prefix.rstrip(".") for prefix in WRAPPER_PREFIXES}

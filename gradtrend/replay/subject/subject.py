@@ -42,7 +42,7 @@ class Subject:
     loss_scale: float = DEFAULT_LOSS_SCALE
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     types: dict[str, torch.dtype] = field(default_factory=dict)
-    writes: dict[str, int] = field(default_factory=dict)
+    writes: dict[str, tuple[int, str]] = field(default_factory=dict)
     states_at: dict[int, tuple[Mapping[str, Any], dict[tuple[str, str], Any]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -65,9 +65,15 @@ class Subject:
         floating = {dtype: size for dtype, size in sizes.items() if dtype.is_floating_point}
         return max(floating, key=lambda dtype: floating[dtype], default=torch.float32)
 
-    def _writes(self) -> dict[str, int]:
-        """How often each parameter was written to in place."""
-        return {name: parameter._version for name, parameter in self.model.named_parameters()}
+    def _writes(self) -> dict[str, tuple[int, str]]:
+        """What changes when a parameter is written to: its version and, of one that is not trained, its sum.
+
+        A moving average is often written to the `.data` of a teacher, which no version counts.
+        """
+        return {
+            name: (parameter._version, "" if parameter.requires_grad else _sum(parameter))
+            for name, parameter in self.model.named_parameters()
+        }
 
     def reset(self) -> None:
         """All that a run may change as at the start of the captured step."""
@@ -129,6 +135,14 @@ class Subject:
         finally:
             self.model.zero_grad(set_to_none=True)
             _cast(self.model, lambda name: self.types[name])
+            if own is torch.float64:  # what a narrower type has cut off is in the capture
+                self.reload()
+                self.writes = self._writes()
+
+
+def _sum(parameter: torch.Tensor) -> str:
+    wide = torch.float64 if parameter.is_floating_point() and parameter.device.type != "mps" else None
+    return repr(parameter.detach().sum(dtype=wide).item())
 
 
 def _cast_batches(batches: list[Any], wanted: torch.dtype) -> list[Any]:

@@ -10,7 +10,7 @@ from gradtrend.model.words import Severity
 from gradtrend.report.html.markup import element, text
 from gradtrend.report.wording.nonfinite import nonfinite_text
 from gradtrend.report.wording.numbers import counted_in, number, steps
-from gradtrend.report.wording.subject import debug_texts, distinct, grouped, messages
+from gradtrend.report.wording.subject import debug_texts, distinct, grouped, known_of, messages
 
 _MAX_NAMED = 6  # layers or places of one rule; more are counted
 _MAX_BRIEF = 3  # findings and actions of a run whose charts are not drawn
@@ -46,7 +46,7 @@ def next_steps(run: RunReport, brief: bool = False) -> str:
 
 def _group(group: Sequence[Finding], unit: str) -> str:
     top = group[0]
-    head = f"{element('b', top.severity.value, class_='severity')} {text(top.rule)} {element('span', text(top.name))}"
+    head = f"{element('b', top.severity.value, class_='severity')} {text(top.rule)} {element('span', text(top.name))}{known_of(group)}"
     where = _where(group, unit)
     body = "".join(element("p", text(message)) for message in messages(group))
     body += element("p", text(where), class_="where") if where else ""

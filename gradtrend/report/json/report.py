@@ -100,7 +100,7 @@ def _nonfinite(run: RunReport) -> Json | None:
 
 def _finding_to_dict(finding: Finding) -> Json:
     """One finding."""
-    return {
+    found: Json = {
         "rule": finding.rule,
         "name": finding.name,
         "severity": finding.severity,
@@ -114,6 +114,7 @@ def _finding_to_dict(finding: Finding) -> Json:
         "actions": list(finding.actions),
         "action_ids": list(finding.action_ids),
     }
+    return found | {"known": True} if finding.known else found
 
 
 def _capture(capture: Capture, run: RunReport) -> Json:

@@ -12,7 +12,7 @@ from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.nonfinite import nonfinite_text
 from gradtrend.report.wording.numbers import counted_in, number, plural, share, steps
 from gradtrend.report.wording.style import Style
-from gradtrend.report.wording.subject import debug_texts, distinct, grouped, messages
+from gradtrend.report.wording.subject import debug_texts, distinct, grouped, known_of, messages
 
 # One screen: what does not fit is counted, and stands in the JSON report.
 _MAX_GROUPS = 6
@@ -50,7 +50,7 @@ def _group_lines(group: Sequence[Finding], style: Style, unit: str) -> list[str]
     top = group[0]
     head = f"  {severity_word(top.severity, style, 7)} {style.paint(escape(f'{top.rule} {top.name}'), 'bold')}"
     subject = _subject(group, style, unit)
-    lines = [f"{head}{subject}"]
+    lines = [f"{head}{subject}{known_of(group)}"]
     for message in messages(group):
         lines += wrapped(message, style, "    ", "    ")
     if style.verbose and top.severity is not Severity.INFO:

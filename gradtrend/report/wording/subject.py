@@ -47,6 +47,12 @@ def messages(group: Sequence[Finding]) -> list[str]:
     return distinct(f.message for f in group)[:_MAX_MESSAGES]
 
 
+def known_of(group: Sequence[Finding]) -> str:
+    """How many of a group's findings a baseline lists."""
+    count = sum(finding.known for finding in group)
+    return "" if not count else " (known)" if count == len(group) else f" ({count} of {len(group)} known)"
+
+
 def debug_texts(run: RunReport) -> list[str]:
     """What the files under `debug/` say: one sentence each, with the outcome of a replay."""
     texts = []

@@ -63,3 +63,8 @@ def test_few_values_before_a_climb_show_its_scatter() -> None:
     assert noisy is not None
     assert climbed.sigmas > 20
     assert noisy.sigmas < 8
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_climb_with_a_loss_of_nothing_in_it() -> None:
+    assert onset([*FALLS, 900.0, 0.0, *[900.0] * 28]) in (len(FALLS), len(FALLS) + 1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import resource
 import struct
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -334,8 +336,18 @@ def doubled(times: int = 60) -> object:
         {"model": {"factory": "a" * 5000, "kwargs": "{}"}},
         {"model": {"factory": "a:b", "kwargs": '{"a": [' + "[]," * 500_000 + "1]}"}},
         {"microbatches": [1] * 20_000},
+        {"microbatches": doubled(22)},
     ],
-    ids=["endless version", "huge version", "huge step", "endless keywords", "long name", "long keywords", "batches"],
+    ids=[
+        "endless version",
+        "huge version",
+        "huge step",
+        "endless keywords",
+        "long name",
+        "long keywords",
+        "batches",
+        "endless batch",
+    ],
 )
 def test_a_field_out_of_all_proportion(tmp_path: Path, changes: dict[str, object]) -> None:
     path = saved(tmp_path / "debug/a.gradtrend.pt", native_capture(**changes))
@@ -395,3 +407,12 @@ def test_a_zip_of_a_million_members(tmp_path: Path, capture_path: Path, monkeypa
         for i in range(4000):
             opened.writestr(f"nan_capture/data/{i + 1000:040}", b"")
     assert "members" in problem_of(tmp_path, capture_path)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_capture_that_is_no_longer_needed_is_closed(capture_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        contents = read_capture(saved(capture_path, lightly_capture()))
+        del contents
+        gc.collect()

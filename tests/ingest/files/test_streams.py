@@ -166,3 +166,18 @@ def test_the_head_of_a_log_has_its_first_rows(data: bytes, length: int) -> None:
 def test_the_head_of_one_endless_line_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "LONGEST_HEAD", 1 << 20)
     assert 1 << 20 <= len(streams.head_of(io.BytesIO(b"x" * (3 << 20)), 64)) < 2 << 20
+
+
+@pytest.mark.parametrize("magic", [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\x00"])
+def test_a_file_that_cannot_be_decompressed_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, magic: bytes
+) -> None:
+    path = tmp_path / "train.log"
+    path.write_bytes(magic + b"\xff" * 20)
+    opened: list[io.BufferedReader] = []
+    buffered = streams.buffered
+    monkeypatch.setattr(streams, "buffered", lambda path: opened.append(buffered(path)) or opened[-1])
+    with pytest.raises(InputError) as raised:
+        open_log(path)
+    assert raised.tb  # what holds the file where it is left open
+    assert [file.closed for file in opened] == [True]

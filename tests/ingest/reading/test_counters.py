@@ -75,3 +75,17 @@ def test_steps_that_restart_with_an_epoch_beside_them_are_added_up(name: str) ->
     renumbered = by_epoch_column({name: epochs, "grad_norm": norms})
     assert renumbered["grad_norm"]["step"].to_list() == [0, 1, 2, 3, 4, 5]
     assert renumbered["grad_norm"].schema == POINTS_SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("epoch", "counter", "total"),
+    [
+        ([UNKNOWN] * 3, [-(2**62), 2**62, -(2**62)], 100),
+        ([UNKNOWN] * 3, [1, 2**63 - 1, 1], 2**63 - 1),
+        ([1, 1, 2, 2], [10, 2**63 - 1, 10, 20], UNKNOWN),
+        ([1, 1, 2**52, 2**52], [10, 2**40, 10, 2**40], UNKNOWN),
+        ([1, 1, -(2**63), 2], [10, 20, 10, 20], UNKNOWN),
+    ],
+)
+def test_numbers_with_which_no_run_counts_are_left_alone(epoch: list[int], counter: list[int], total: int) -> None:
+    assert steps(epoch, counter, total) == counter

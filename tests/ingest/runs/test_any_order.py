@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradtrend.cli.exit_codes import Policy, exit_code
+from gradtrend.cli.exit_codes import exit_code
+from gradtrend.model.report import Policy
 from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
 from tests.ingest.runs.writers import KINDS, Fit, console, csv, events, fit, hf_console, jsonl

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradtrend.replay.search.batches import Layout, identity, layout_of, take
+from gradtrend.replay.search.batches import Layout, identity, layout_of, layouts_of, take
 
 Pair = namedtuple("Pair", ["image", "label"])
 VIEWS = [torch.zeros(6, 3), torch.zeros(6, 3)]
@@ -58,6 +58,14 @@ def test_the_samples_may_lie_along_the_second_dimension() -> None:
     alone = torch.zeros(5, 3, 2)
     assert layout_of(alone, time_first=False) == Layout(5)
     assert layout_of(alone, time_first=True) == Layout(3, preferred=1)
+
+
+def test_a_list_of_containers_may_be_views_or_samples() -> None:
+    batch = {"targets": [{"x": torch.full((4,), float(n)), "w": torch.ones(4)} for n in range(6)]}
+    first, second = layouts_of(batch, time_first=False)
+    assert (first, second) == (Layout(4), Layout(6, listed=True))
+    assert [one["x"].shape for one in take(batch, [0, 2], first)["targets"]] == [(2,)] * 6
+    assert [one["x"][0] for one in take(batch, [5, 2], second)["targets"]] == [5, 2]
 
 
 def test_a_list_of_samples_that_nobody_put_together() -> None:

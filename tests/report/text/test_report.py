@@ -191,7 +191,8 @@ def test_long_skipped_lists_are_counted() -> None:
 
 
 def test_the_reporters_are_listed_in_one_place(report: Report) -> None:
-    assert list(REPORTERS) == ["text", "json", "html", "svg", "png"]
+    drawn = ["html", "svg", "png"]
+    assert list(REPORTERS) == ["text", "json", *drawn, "junit", "sarif", "github", "gitlab", "markdown"]
     for render in REPORTERS.values():
         text = render(report, Style())
         assert isinstance(text, bytes) or text.endswith("\n")
@@ -201,3 +202,13 @@ def test_a_run_of_a_store_has_its_name_beside_its_id(exploding: RunReport) -> No
     run = replace(exploding, run="mlflow.db/0a1b", name="sweep\x1b-3")
     assert _text(run).startswith("mlflow.db/0a1b (sweep\\x1b-3): exploding")
     assert _text(replace(run, run="out/sweep-3", name="sweep-3")).startswith("out/sweep-3: exploding")
+
+
+def test_known_findings_are_said_to_be_known(layered: RunReport) -> None:
+    def known(count: int) -> str:
+        findings = [replace(finding, known=place < count) for place, finding in enumerate(layered.findings)]
+        return _text(replace(layered, findings=tuple(findings)))
+
+    assert "known" not in known(0)
+    assert "(2 of 9 known)" in known(2)
+    assert "(known)" in known(9)

@@ -14,8 +14,7 @@ from gradtrend.ingest.formats.console.lines.line import ConsoleLine
 from gradtrend.ingest.formats.console.lines.plan import says
 from gradtrend.ingest.limits import MOST_CONSOLE_LINES, MOST_CONSOLE_OTHERS, MOST_METRICS
 from gradtrend.ingest.reading.columns import names_left_out
-from gradtrend.ingest.reading.counters import UNKNOWN
-from gradtrend.ingest.reading.numbers import INT64_LIMIT
+from gradtrend.ingest.reading.counters import LARGEST, UNKNOWN
 from gradtrend.model.runlog import Skipped
 from gradtrend.model.words import Role
 
@@ -87,9 +86,9 @@ class ConsoleRows:
             self._halve()
         self.line.append(number)
         epoch, counter, total = places
-        self.epoch.append(epoch if abs(epoch) < INT64_LIMIT else UNKNOWN)
-        self.counter.append(counter if abs(counter) < INT64_LIMIT else UNKNOWN)
-        self.total.append(total if abs(total) < INT64_LIMIT else UNKNOWN)
+        self.epoch.append(epoch if abs(epoch) < LARGEST else UNKNOWN)
+        self.counter.append(counter if abs(counter) < LARGEST else UNKNOWN)
+        self.total.append(total if abs(total) < LARGEST else UNKNOWN)
         self.rank.append(rank)
         self.rounding.append(rounding)
         self.bar.append(bar)

@@ -17,7 +17,7 @@ from gradtrend.ingest.files.regular import read_regular
 from gradtrend.ingest.formats.mlflow.runs import SQL_INFINITY, add_point, reading_of
 from gradtrend.ingest.limits import LARGEST_SETTINGS, MOST_METRICS
 from gradtrend.ingest.reading import Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Columns, points_of
+from gradtrend.ingest.reading.columns import Columns, as_text, points_of
 from gradtrend.ingest.reading.numbers import INT64_LIMIT
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns, newest
 from gradtrend.model.runlog import Skipped
@@ -158,7 +158,7 @@ def _read_points(run: Path, skipped: list[Skipped]) -> dict[str, pl.DataFrame]:
         if len(series) >= MOST_METRICS:
             left_out += 1
             continue
-        metric = path.relative_to(run / "metrics").as_posix()
+        metric = as_text(path.relative_to(run / "metrics").as_posix())
         try:
             content = read_regular(path)
         except OSError as error:

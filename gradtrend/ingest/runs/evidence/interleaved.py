@@ -67,7 +67,7 @@ def _are_two(first: pl.DataFrame, second: pl.DataFrame, steps: int) -> bool:
     both = first.join(second, on="step")
     values: _Floats = both["value"].to_numpy()
     others: _Floats = both["value_right"].to_numpy()
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         apart = np.abs(values - others) > _DIFFERENT * np.maximum(np.abs(values), np.abs(others))
     above = (values > others)[apart]
     return bool(apart.mean() >= _SAME_ORDER and max(above.mean(), 1 - above.mean()) >= _SAME_ORDER)

@@ -141,7 +141,7 @@ def _goes_on(before: _Floats, after: _Floats) -> bool:
 def _level(values: _Floats) -> float:
     """The size of a few values, as a logarithm; inf of what has no number."""
     finite = np.abs(values[np.isfinite(values)])
-    return float(np.log(np.median(finite) + 1e-30)) if len(finite) else float("inf")
+    return float(np.median(np.log(finite + 1e-30))) if len(finite) else float("inf")
 
 
 def _counted_on(reading: Reading, chosen: Iterable[str]) -> list[tuple[str, float]]:

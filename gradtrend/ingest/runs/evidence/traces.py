@@ -172,7 +172,7 @@ def _resolution(values: _Floats) -> float:
 
 def _significant(values: _Floats) -> int:
     """How many significant digits a text prints, where that is fewer than float32 has."""
-    finite = values[np.isfinite(values) & (values != 0)][:_SAMPLE]
+    finite = values[np.isfinite(values) & (np.abs(values) > _SMALLEST)][:_SAMPLE]  # 10 to the power of -324 is 0
     if not len(finite):
         return _FLOAT32_DIGITS
     with np.errstate(all="ignore"):  # the smallest numbers have no power of ten: then nothing is told by the digits

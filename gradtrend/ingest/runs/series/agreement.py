@@ -67,7 +67,7 @@ def _agreement(a: pl.DataFrame, b: pl.DataFrame, shift: int, tolerance: float) -
         b.select(pl.col("step") + shift, pl.col("value").alias("other")), on="step", maintain_order="left"
     )
     x, y = joined["value"].to_numpy(), joined["other"].to_numpy()
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         close = np.abs(x - y) <= tolerance * np.maximum(np.abs(x), np.abs(y))
     agree = close | (x == y) | (~np.isfinite(x) & ~np.isfinite(y))
     different = np.flatnonzero(~agree)

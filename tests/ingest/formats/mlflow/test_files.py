@@ -252,3 +252,11 @@ def test_pipes_in_a_store_are_not_waited_for(store: Path) -> None:
         os.mkfifo(run / place)
     reading = read_one(files.read, store, "aa22")
     assert any("pipe" in skipped.reason for skipped in reading.skipped)
+
+
+def test_a_metric_whose_file_has_a_name_that_is_no_text(tmp_path: Path) -> None:
+    points = "".join(f"{START + step} 1.5 {step}\n" for step in range(5))
+    run = make_run(tmp_path, "a" * 32, "toy", START, {"loss": points})
+    os.rename(run / "metrics/loss", os.fsencode(run / "metrics") + b"/loss\xff")  # noqa: PTH104
+    reading = read_one(files.read, tmp_path)
+    assert list(reading.series) == ["loss\\udcff"]

@@ -1,0 +1,1 @@
+"""Reports for programs that run checks: test results, code scanning, annotations, comments."""
