@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         Overfit,
         Start,
     )
-    from gradtrend.model.outline import Outline
     from gradtrend.model.replay import (
         Blame,
         Field,
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
         SweepRow,
         TensorHealth,
     )
+    from gradtrend.model.series import Outline
     from gradtrend.pipeline.diagnose import PrintedDiagnosis
     from gradtrend.replay import native
 
@@ -141,9 +141,9 @@ if not TYPE_CHECKING:  # where every misspelt name would be of any type
         """The types of a replay, a diagnosis and a chart, which few programs need, when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from gradtrend.model import diagnosis, outline, replay
+        from gradtrend.model import diagnosis, replay, series
 
-        return getattr(next(module for module in (replay, diagnosis, outline) if hasattr(module, name)), name)
+        return getattr(next(module for module in (replay, diagnosis, series) if hasattr(module, name)), name)
 
 
 def __dir__() -> list[str]:

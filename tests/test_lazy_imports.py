@@ -49,7 +49,7 @@ def test_analysing_json_lines_loads_only_what_it_needs() -> None:
 
 
 def test_a_report_that_draws_nothing_loads_nothing_that_draws() -> None:
-    drawing = {"gradtrend.model.outline", "gradtrend.detect.outlines", "PIL"}
+    drawing = {"gradtrend.model.series", "gradtrend.detect.outlines", "PIL"}
     for name in ("text", "json"):
         modules = loaded(_command("analyze", str(RUN), "--format", name))
         assert not drawing & modules

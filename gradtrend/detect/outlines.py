@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray, IntArray, Series
-from gradtrend.model.outline import Outline
+from gradtrend.model.series import Outline
 
 _PER_SHARE = 2  # lowest and highest; NaN and inf are seldom
 _FEW = 4  # fewer points have no range that they are usually in

@@ -17,7 +17,7 @@ from gradtrend.model.report import SeriesReport
 from gradtrend.model.words import Trend, Verdict
 
 if TYPE_CHECKING:
-    from gradtrend.model.outline import Outline
+    from gradtrend.model.series import Outline
 
 _SKETCH_POINTS = 60  # a sparkline's width on an 80-column terminal
 _LAYER_SHARE = 8  # of the points that a series is drawn in a layer needs this part: it is one row of a map, not a chart

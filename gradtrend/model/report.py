@@ -15,8 +15,8 @@ from gradtrend.model.runlog import Settings, Source
 from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
 
 if TYPE_CHECKING:
-    from gradtrend.model.outline import Outline
     from gradtrend.model.replay import Replay
+    from gradtrend.model.series import Outline
 
 SCHEMA_VERSION = "1.1"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from gradtrend.model.outline import Outline
 from gradtrend.model.report import RunReport, SeriesReport
+from gradtrend.model.series import Outline
 from gradtrend.model.words import Role, Trend
 from gradtrend.report.html.markup import element, text
 from gradtrend.report.html.points import Json, packed_steps, packed_values

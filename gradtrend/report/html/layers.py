@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from gradtrend.model.outline import Outline
 from gradtrend.model.report import RunReport, SeriesReport
+from gradtrend.model.series import Outline
 from gradtrend.model.words import Role
 from gradtrend.report.html.names import without_common
 from gradtrend.report.html.points import Json

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from gradtrend.model.outline import Outline
+from gradtrend.model.series import Outline
 
 _WIDTH, _HEIGHT, _POINTS = 120, 24, 60
 _EDGE = 3  # above and below the line, so that its ends are not cut

@@ -46,7 +46,8 @@ def next_steps(run: RunReport, brief: bool = False) -> str:
 
 def _group(group: Sequence[Finding], unit: str) -> str:
     top = group[0]
-    head = f"{element('b', top.severity.value, class_='severity')} {text(top.rule)} {element('span', text(top.name))}{known_of(group)}"
+    head = f"{element('b', top.severity.value, class_='severity')} {text(top.rule)} {element('span', text(top.name))}"
+    head += known_of(group)
     where = _where(group, unit)
     body = "".join(element("p", text(message)) for message in messages(group))
     body += element("p", text(where), class_="where") if where else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gradtrend.model.outline import Outline
 from gradtrend.model.report import Report, RunReport, SeriesReport
+from gradtrend.model.series import Outline
 from gradtrend.report.picture.axes import Axes, log_range, log_ticks, step_label, step_ticks
 from gradtrend.report.wording.chosen import span_of
 from gradtrend.report.wording.escape import escape, shorten

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from gradtrend.detect.outlines import kept_points
-from gradtrend.model.outline import Outline
 from gradtrend.model.report import Failure, Report, RunReport, SeriesReport
+from gradtrend.model.series import Outline
 from gradtrend.model.words import Role, Trend, Verdict
 from gradtrend.report import POINTS, REPORTERS, Style
 from gradtrend.report.html.report import render_html
