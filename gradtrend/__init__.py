@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         SweepRow,
         TensorHealth,
     )
+    from gradtrend.model.series import Outline
     from gradtrend.pipeline.diagnose import PrintedDiagnosis
     from gradtrend.replay import native
 
@@ -101,6 +102,7 @@ __all__ = [
     "Order",
     "Origin",
     "Outcome",
+    "Outline",
     "Overfit",
     "OverflowReport",
     "Repeats",
@@ -136,12 +138,12 @@ __all__ = [
 if not TYPE_CHECKING:  # where every misspelt name would be of any type
 
     def __getattr__(name: str) -> Any:
-        """The types of a replay and a diagnosis, which few programs need, when they are first asked for."""
+        """The types of a replay, a diagnosis and a chart, which few programs need, when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from gradtrend.model import diagnosis, replay
+        from gradtrend.model import diagnosis, replay, series
 
-        return getattr(replay if hasattr(replay, name) else diagnosis, name)
+        return getattr(next(module for module in (replay, diagnosis, series) if hasattr(module, name)), name)
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,19 @@ def test_analysing_json_lines_loads_only_what_it_needs() -> None:
     assert "polars" in modules
     assert not set(NEVER) & modules
     assert not any(name.startswith(("gradtrend.report.ci.", "gradtrend.pipeline.config.keys")) for name in modules)
+
+
+def test_a_report_that_draws_nothing_loads_nothing_that_draws() -> None:
+    drawing = {"gradtrend.model.series", "gradtrend.detect.outlines", "PIL"}
+    for name in ("text", "json"):
+        modules = loaded(_command("analyze", str(RUN), "--format", name))
+        assert not drawing & modules
+        assert not [
+            module for module in modules if module.startswith(("gradtrend.report.html", "gradtrend.report.pict"))
+        ]
+    modules = loaded(_command("analyze", str(RUN), "--format", "html", "-o", os.devnull))
+    assert {"gradtrend.detect.outlines", "gradtrend.report.html.report"} <= modules
+    assert not {"PIL", "gradtrend.report.picture.png"} & modules
 
 
 def test_other_packages_are_looked_for_only_when_asked() -> None:

@@ -16,7 +16,7 @@ from gradtrend.cli.target import Target, prepared
 from gradtrend.loading import loaded
 from gradtrend.model.report import Policy, Report
 from gradtrend.pipeline.selection import parse_fail_on, split_list
-from gradtrend.report import REPORTERS, Style, reporter
+from gradtrend.report import POINTS, REPORTERS, Style, reporter
 
 _EPILOG = """\b
 Exit codes:
@@ -79,7 +79,8 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     baseline = prepared(given["write_baseline"]) if given["write_baseline"] else None
     reading = ("metric", "loss", "lr", "source", "columns", "run_ids", "experiment", "newest")
     names = (*reading, "rules_dir", "limits", "select", "ignore", "replay", "trust")
-    options = AnalyzeOptions(**{name: given[name] for name in names}, announce=announce)
+    points = POINTS.get(given["format_"], 0)
+    options = AnalyzeOptions(**{name: given[name] for name in names}, announce=announce, points=points)
     loaded()
     outputs = [one.path for one in (target, baseline) if one is not None]
     runs, failures = analyze_paths(paths, options, available_processes(), outputs)

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import click
 
-from gradtrend.cli.stream import write_text
+from gradtrend.cli.stream import write_all, write_text
 from gradtrend.errors import ConfigError
 from gradtrend.model.report import Failure
 from gradtrend.report import Style, escape, failure_message
@@ -36,15 +36,22 @@ def stdout_style() -> Style:
     return Style(colour, unicode, min(_MAX_WIDTH, max(_MIN_WIDTH, columns)))
 
 
-def emit(text: str) -> None:
-    """Write to standard output. A reader that has closed the pipe (`| head`) is no error.
+def emit(text: str | bytes) -> None:
+    """Write to standard output; bytes, which are a picture, to a pipe or file alone. A reader that has closed the pipe
+    (`| head`) is no error.
 
     Raises `ConfigError` where it cannot be written (closed, or a full disk).
     """
     if sys.stdout is None:
         raise ConfigError("standard output is closed")
+    if isinstance(text, bytes) and sys.stdout.isatty():
+        raise ConfigError("a picture is not for a terminal", "Name a file with -o.")
     try:
-        write_text(sys.stdout, text)
+        if isinstance(text, bytes):
+            write_all(sys.stdout.buffer, text)
+            sys.stdout.buffer.flush()
+        else:
+            write_text(sys.stdout, text)
     except OSError as error:
         let_go(sys.stdout)
         if not isinstance(error, BrokenPipeError):

@@ -29,11 +29,11 @@ class Target:
     path: Path
     pipe: int | None = None
 
-    def write(self, text: str) -> None:
+    def write(self, text: str | bytes) -> None:
         """Write at once: who reads a file sees the old one or the new one, never a part. A device or a pipe is written
         to as it is; a reader that leaves is no error. Raises `ConfigError`.
         """
-        data = text.encode("utf-8", "backslashreplace")
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
         try:
             if self.pipe is not None:
                 with os.fdopen(self.pipe, "wb", buffering=0) as pipe:

@@ -22,8 +22,8 @@ from gradtrend.model.runlog import Note, RunLog
 from gradtrend.model.words import Role, Trend
 
 
-def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
-    """The report on one run."""
+def judge(log: RunLog, rules: Sequence[Rule], points: int = 0) -> RunReport:
+    """The report on one run; with outlines of its series in about that many `points` each, where a chart is wanted."""
     run = run_curves(log)
     evaluated = [evaluate(rule, curve) for rule in rules if rule.note is None for curve in _curves(rule, run)]
     checks = _without_silenced(evaluated)
@@ -39,7 +39,7 @@ def judge(log: RunLog, rules: Sequence[Rule]) -> RunReport:
         verdict=verdict,
         confidence=sure,
         sources=log.sources,
-        series=tuple(summaries(run, judged, evaluated)),
+        series=tuple(summaries(run, judged, evaluated, points)),
         nonfinite=_nonfinite(run.nonfinite, judged, checks),
         findings=tuple(by_weight(findings)),
         checks=_checks(rules, evaluated),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +16,20 @@ from gradtrend.detect.verdict import Judged
 from gradtrend.model.report import SeriesReport
 from gradtrend.model.words import Trend, Verdict
 
+if TYPE_CHECKING:
+    from gradtrend.model.series import Outline
+
 _SKETCH_POINTS = 60  # a sparkline's width on an 80-column terminal
+_LAYER_SHARE = 8  # of the points that a series is drawn in a layer needs this part: it is one row of a map, not a chart
 
 
-def summaries(run: RunCurves, judged: Sequence[Judged], checks: Sequence[Check]) -> Iterator[SeriesReport]:
-    """Every series that counts, total norms with their trend, a loss that diverged with its onset."""
+def summaries(
+    run: RunCurves, judged: Sequence[Judged], checks: Sequence[Check], points: int = 0
+) -> Iterator[SeriesReport]:
+    """Every series that counts, total norms with their trend, a loss that diverged with its onset.
+
+    With an outline of each in about that many points where `points` is not 0.
+    """
     trends = {id(j.series): j for j in judged}
     onsets = {
         id(check.curve.series): check.curve.divergence.onset
@@ -28,7 +38,16 @@ def summaries(run: RunCurves, judged: Sequence[Judged], checks: Sequence[Check])
     }
     for series in run.series:
         report = _one(run, series, trends.get(id(series)))
-        yield replace(report, onset_step=onsets[id(series)]) if id(series) in onsets else report
+        if id(series) in onsets:
+            report = replace(report, onset_step=onsets[id(series)])
+        yield replace(report, outline=_outline(run, series, report, points)) if points else report
+
+
+def _outline(run: RunCurves, series: Series, report: SeriesReport, points: int) -> Outline | None:
+    from gradtrend.detect.outlines import outline_of  # most reports draw no chart
+
+    drawn = points if series.layer is None else max(1, points // _LAYER_SHARE)
+    return outline_of(run.curve(series), report.onset_step, drawn)
 
 
 def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:

@@ -16,6 +16,7 @@ from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
 
 if TYPE_CHECKING:
     from gradtrend.model.replay import Replay
+    from gradtrend.model.series import Outline
 
 SCHEMA_VERSION = "1.1"
 
@@ -27,7 +28,7 @@ class SeriesReport:
     `decades` is log10(peak / baseline). `covers` is the share of the run's steps over which the series is logged; of a
     loss that diverges `onset_step` is where it left its best level. `sketch` holds at most 60 values for a sparkline
     (NaN and inf kept): the largest value of each equal share of the points, in step order; it is not part of the JSON
-    report.
+    report, nor is `outline`, what a chart draws, which is there only where one was asked for.
     """
 
     metric: str
@@ -43,6 +44,7 @@ class SeriesReport:
     decades: float | None = None
     sketch: tuple[float, ...] = ()
     covers: float | None = None
+    outline: Outline | None = None
 
 
 @dataclass(frozen=True, slots=True)

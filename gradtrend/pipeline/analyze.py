@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +23,8 @@ from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.pipeline.selection import rule_ids, without
 
 _R = TypeVar("_R")
+# Of many runs each is kept in fewer points: 1,000 in 2,000 points a series would be 100 MB, of which 24 are drawn.
+_RUNS_IN_DETAIL, _COARSER = 32, 4
 _SHOWN_RUNS = 10  # named where one run was wanted and several were found
 
 
@@ -116,6 +118,8 @@ def analyze_paths(
         logs = [log.path for job in jobs if isinstance(job, RunFiles) for log in job.logs]
     for output in outputs:
         check_no_input(output, paths, logs, options.rules_dir)
+    if len(jobs) > _RUNS_IN_DETAIL:
+        plan = replace(plan, options=replace(options, points=options.points // _COARSER))
     outcomes = each_apart(jobs, options, partial(_report, plan), processes)
     reports = tuple(report for found, _ in outcomes for report in found)
     return reports, tuple(failure for _, failed in outcomes for failure in failed)
@@ -132,7 +136,7 @@ def _report(plan: _Plan, log: RunLog) -> RunReport:
 
 
 def _judged(log: RunLog, plan: _Plan) -> RunReport:
-    report = judge(log, plan.rules)
+    report = judge(log, plan.rules, plan.options.points)
     if not plan.options.replay:
         return report
     from gradtrend.pipeline.replay import with_replays

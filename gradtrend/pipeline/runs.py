@@ -28,6 +28,8 @@ from gradtrend.pipeline.selection import split_list
 class AnalyzeOptions:
     """What the user said about one call; `announce` is told what a replay imports.
 
+    `points` is how many points of each series the reports keep for charts; 0 where none is drawn.
+
     Raises `ConfigError` for columns that cannot be, or of another format.
     """
 
@@ -46,6 +48,7 @@ class AnalyzeOptions:
     replay: bool = False
     trust: bool = False
     announce: Callable[[str], None] | None = None
+    points: int = 0
 
     def __post_init__(self) -> None:
         if self.columns:

@@ -13,9 +13,9 @@ from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.failures import failure_message
 from gradtrend.report.wording.style import Style
 
-__all__ = ["REPORTERS", "Reporter", "Style", "escape", "failure_message", "reporter"]
+__all__ = ["POINTS", "REPORTERS", "Reporter", "Style", "escape", "failure_message", "reporter"]
 
-Reporter = Callable[[Report, Style], str]
+Reporter = Callable[[Report, Style], str | bytes]  # bytes are a picture
 
 
 def _text(report: Report, style: Style) -> str:
@@ -28,6 +28,24 @@ def _json(report: Report, style: Style) -> str:
     from gradtrend.report.json.report import render_json
 
     return render_json(report, style)
+
+
+def _html(report: Report, style: Style) -> str:
+    from gradtrend.report.html.report import render_html
+
+    return render_html(report, style)
+
+
+def _svg(report: Report, style: Style) -> str:
+    from gradtrend.report.picture.svg import render_svg
+
+    return render_svg(report, style)
+
+
+def _png(report: Report, style: Style) -> bytes:
+    from gradtrend.report.picture.png import render_png
+
+    return render_png(report, style)
 
 
 def _junit(report: Report, style: Style) -> str:
@@ -63,12 +81,17 @@ def _markdown(report: Report, style: Style) -> str:
 REPORTERS: Mapping[str, Reporter] = {
     "text": _text,
     "json": _json,
+    "html": _html,
+    "svg": _svg,
+    "png": _png,
     "junit": _junit,
     "sarif": _sarif,
     "github": _github,
     "gitlab": _gitlab,
     "markdown": _markdown,
 }
+# How many points of each series a format draws: two a pixel of a wide window. The others draw none.
+POINTS: Mapping[str, int] = {"html": 2000, "svg": 2000, "png": 2000}
 
 
 def reporter(name: str) -> Reporter:
@@ -76,6 +99,10 @@ def reporter(name: str) -> Reporter:
 
     Raises `ConfigError` for a format that there is not, or that cannot be used.
     """
+    if name == "png":
+        from gradtrend.report.picture.png import check_pillow
+
+        check_pillow()
     return REPORTERS.get(name) or _of_another_package(name)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gradtrend.model.finding import by_weight
 from gradtrend.model.numbers import times
 from gradtrend.model.report import RunReport, SeriesReport
 from gradtrend.model.words import Role, Trend
@@ -10,6 +9,7 @@ from gradtrend.report.text.sparkline import fit, sparkline
 from gradtrend.report.wording.escape import escape, shorten
 from gradtrend.report.wording.numbers import counted_in, number, plural, steps
 from gradtrend.report.wording.style import Style
+from gradtrend.report.wording.subject import deciding_series
 
 _LABEL = 28  # columns for a metric's name; longer ones are cut in the middle
 _CHANGES = {Trend.EXPLODING: "rises", Trend.VANISHING: "falls", Trend.WARMUP_SPIKE: "spikes"}
@@ -31,18 +31,6 @@ def curve_lines(run: RunReport, style: Style) -> list[str]:
         for name, series in zip(names, drawn, strict=True)
     ]
     return [*lines, style.paint(f"  {_numbers(drawn[0], counted_in(run))}", "dim")]
-
-
-def deciding_series(run: RunReport) -> SeriesReport | None:
-    """The gradient norm that the weightiest finding names; else a judged one, a total before a layer."""
-    norms = [s for s in run.series if s.role is Role.GRAD_NORM]
-    named = [f.metric for f in by_weight(run.findings) if f.metric]
-    ranked = sorted(norms, key=lambda s: (s.trend in (None, Trend.UNDETERMINED), s.layer is not None))
-    for metric in named:
-        found = next((s for s in ranked if s.metric == metric), None)
-        if found is not None:
-            return found
-    return ranked[0] if ranked else None
 
 
 def _numbers(series: SeriesReport, unit: str) -> str:

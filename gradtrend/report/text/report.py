@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import PurePath
 
 from gradtrend.model.advice import SoFar
 from gradtrend.model.report import Failure, Report, RunReport
 from gradtrend.model.runlog import Skipped, Source
 from gradtrend.model.words import Severity, Verdict
-from gradtrend.report.text.curves import curve_lines, deciding_series
+from gradtrend.report.text.curves import curve_lines
 from gradtrend.report.text.lines import wrapped
 from gradtrend.report.text.sparkline import fit, sparkline
 from gradtrend.report.text.why import next_lines, why_lines
@@ -18,6 +17,7 @@ from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.failures import failure_message
 from gradtrend.report.wording.numbers import plural, share
 from gradtrend.report.wording.style import Style
+from gradtrend.report.wording.subject import deciding_series, run_title
 
 _LOOKS = {
     Verdict.EXPLODING: "red",
@@ -89,11 +89,6 @@ def _headline(run: RunReport, style: Style) -> str:
     elif run.confidence is not None:
         verdict += f" (confidence {share(run.confidence)})"
     return f"{style.paint(escape(run_title(run.run, run.name)), 'bold')}: {verdict}"
-
-
-def run_title(run: str, name: str | None) -> str:
-    """The path of a run, and what its store calls it where the path does not end so."""
-    return run if name is None or PurePath(run).name == name else f"{run} ({name})"
 
 
 def _one_line(run: RunReport, style: Style) -> str:

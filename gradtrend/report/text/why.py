@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from gradtrend.model.finding import Finding, by_weight
+from gradtrend.model.finding import Finding
 from gradtrend.model.report import RunReport
 from gradtrend.model.words import Severity
-from gradtrend.report.text.lines import MAX_NAMED, listed, severity_word, wrapped
+from gradtrend.report.text.lines import listed, severity_word, wrapped
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.nonfinite import nonfinite_text
 from gradtrend.report.wording.numbers import counted_in, number, plural, share, steps
 from gradtrend.report.wording.style import Style
+from gradtrend.report.wording.subject import debug_texts, distinct, grouped, known_of, messages
 
 # One screen: what does not fit is counted, and stands in the JSON report.
 _MAX_GROUPS = 6
@@ -29,7 +30,7 @@ def why_lines(run: RunReport, style: Style) -> list[str]:
         lines.append(f"  and {plural(left, 'more finding')}, listed by --format json")
     if run.nonfinite is not None:
         lines += wrapped(nonfinite_text(run.nonfinite, counted_in(run)), style)
-    for text in _debug_texts(run):
+    for text in debug_texts(run):
         lines += wrapped(text, style)
     return lines
 
@@ -45,31 +46,16 @@ def next_lines(run: RunReport, style: Style) -> list[str]:
     return lines
 
 
-def grouped(run: RunReport) -> list[list[Finding]]:
-    """The findings of one rule together: the rules that gave the verdict first, then the weightiest."""
-    groups: dict[str, list[Finding]] = {}
-    for finding in by_weight(run.findings):
-        groups.setdefault(finding.rule, []).append(finding)
-    verdict = run.verdict.value
-    return sorted(groups.values(), key=lambda group: group[0].name not in (verdict, f"{verdict}-layer"))
-
-
 def _group_lines(group: Sequence[Finding], style: Style, unit: str) -> list[str]:
     top = group[0]
     head = f"  {severity_word(top.severity, style, 7)} {style.paint(escape(f'{top.rule} {top.name}'), 'bold')}"
     subject = _subject(group, style, unit)
-    lines = [f"{head}{subject}{_known(group)}"]
-    for message in _messages(group):
+    lines = [f"{head}{subject}{known_of(group)}"]
+    for message in messages(group):
         lines += wrapped(message, style, "    ", "    ")
     if style.verbose and top.severity is not Severity.INFO:
         lines += [style.paint(line, "dim") for line in _evidence_lines(top, style)]
     return lines
-
-
-def _known(group: Sequence[Finding]) -> str:
-    """How many of a group's findings a baseline lists."""
-    count = sum(finding.known for finding in group)
-    return "" if not count else " (known)" if count == len(group) else f" ({count} of {len(group)} known)"
 
 
 def _subject(group: Sequence[Finding], style: Style, unit: str) -> str:
@@ -82,26 +68,13 @@ def _subject(group: Sequence[Finding], style: Style, unit: str) -> str:
         sure = f" (confidence {share(top.confidence)})" if style.verbose else ""
         return (f", {where}" if where else "") + sure
     for kind, names in (
-        ("layer", _names(f.layer for f in group)),
-        ("series", _names(f.metric for f in group)),
+        ("layer", distinct(f.layer for f in group)),
+        ("series", distinct(f.metric for f in group)),
     ):
         if len(names) > 1:
             return f": {plural(len(names), kind, kind.rstrip('s') + 's')}: {listed(names, style)}"
-    places = _names(steps(f.first_step, f.last_step, unit) for f in group)
+    places = distinct(steps(f.first_step, f.last_step, unit) for f in group)
     return f": {len(group)} times" + (f": {listed(places, style)}" if places else "")
-
-
-def _messages(group: Sequence[Finding]) -> list[str]:
-    """The weightiest message for all; each one where nothing else tells the findings of a group apart."""
-    if len(group) == 1:
-        return [group[0].message]
-    if any(f.layer or f.metric or f.first_step is not None for f in group):
-        return [f"e.g. {group[0].message}"]
-    return _names(f.message for f in group)[:MAX_NAMED]
-
-
-def _names(names: Iterable[str | None]) -> list[str]:
-    return list(dict.fromkeys(name for name in names if name))
 
 
 def _evidence_lines(finding: Finding, style: Style) -> list[str]:
@@ -112,20 +85,3 @@ def _evidence_lines(finding: Finding, style: Style) -> list[str]:
         if evidence.observed is not None
     ]
     return wrapped("measured: " + ", ".join(parts[:_MAX_EVIDENCE]), style, "    ", "    ") if parts else []
-
-
-def _debug_texts(run: RunReport) -> list[str]:
-    texts = []
-    for report in run.overflow_reports:
-        if report.detected and report.module:
-            kind = f" ({report.module_class})" if report.module_class else ""
-            texts.append(f"{report.path}: first non-finite in module {report.module}{kind}, batch {report.batch}.")
-    for capture in run.captures:
-        step = "" if capture.step is None else f" of step {capture.step}"
-        problem = f", unreadable: {capture.problem}" if capture.problem else ""
-        texts.append(f"{capture.path}: saved bad batch{step}{problem}.")
-        if run.replays and capture.path in run.replays:
-            from gradtrend.report.wording.replay import replay_headline
-
-            texts.append(f"{capture.path}: replayed: {replay_headline(run.replays[capture.path])}.")
-    return texts

@@ -191,9 +191,11 @@ def test_long_skipped_lists_are_counted() -> None:
 
 
 def test_the_reporters_are_listed_in_one_place(report: Report) -> None:
-    assert list(REPORTERS) == ["text", "json", "junit", "sarif", "github", "gitlab", "markdown"]
+    drawn = ["html", "svg", "png"]
+    assert list(REPORTERS) == ["text", "json", *drawn, "junit", "sarif", "github", "gitlab", "markdown"]
     for render in REPORTERS.values():
-        assert render(report, Style()).endswith("\n")
+        text = render(report, Style())
+        assert isinstance(text, bytes) or text.endswith("\n")
 
 
 def test_a_run_of_a_store_has_its_name_beside_its_id(exploding: RunReport) -> None:
