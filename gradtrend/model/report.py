@@ -24,9 +24,11 @@ class SeriesReport:
     """One series as judged. `trend` is None unless it is a gradient norm.
 
     `decades` is log10(peak / baseline). `covers` is the share of the run's steps over which the series is logged; of a
-    loss that diverges `onset_step` is where it left its best level. `sketch` holds at most 60 values for a sparkline
-    (NaN and inf kept): the largest value of each equal share of the points, in step order; it is not part of the JSON
-    report.
+    loss that diverges `onset_step` is where it left its best level.
+
+    Not part of the JSON report: `sketch`, at most 60 values for a sparkline, the largest finite one of each equal share
+    of the steps (of a share without points the one before; NaN or inf where none is finite); `gaps`, the places in it
+    of shares where some values, but not all, are non-finite; `last`, the last value.
     """
 
     metric: str
@@ -42,6 +44,8 @@ class SeriesReport:
     decades: float | None = None
     sketch: tuple[float, ...] = ()
     covers: float | None = None
+    gaps: tuple[int, ...] = ()
+    last: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Role
 from gradtrend.report.text.lines import listed, wrapped
-from gradtrend.report.text.report import run_title, source_lines
+from gradtrend.report.text.report import source_lines
+from gradtrend.report.text.table import run_title
 from gradtrend.report.wording.escape import escape, shorten
 from gradtrend.report.wording.numbers import steps
 from gradtrend.report.wording.style import Style
