@@ -10,7 +10,7 @@ from typing import TextIO
 
 import click
 
-from gradtrend.cli.stream import write_text
+from gradtrend.cli.stream import write_bytes, write_text
 from gradtrend.errors import ConfigError
 from gradtrend.model.report import Failure
 from gradtrend.report import Style, escape, failure_message
@@ -20,31 +20,57 @@ _MIN_WIDTH, _MAX_WIDTH = 60, 100  # narrower breaks the curves, wider is hard to
 _PROBE = "▁█✕…"
 
 
-def stdout_style() -> Style:
-    """What standard output can show: colour on a terminal unless NO_COLOR is set, Unicode where it can be encoded."""
+def stdout_style(color: str = "auto") -> Style:
+    """What standard output can show: colour as `color` says (auto, always, never), Unicode where it can be encoded,
+    tables cut to a terminal, and to COLUMNS wherever that is set.
+    """
     if sys.stdout is None:  # closed by whoever started this; `emit` says so
         return Style()
     terminal = sys.stdout.isatty()
-    columns = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns if terminal else _PIPE_WIDTH
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    size = shutil.get_terminal_size((_PIPE_WIDTH, 24)) if terminal else None
+    columns = size.columns if size else _columns_said()
     try:
         _PROBE.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         unicode = False
     else:
         unicode = True
-    return Style(colour, unicode, min(_MAX_WIDTH, max(_MIN_WIDTH, columns)))
+    return Style(
+        _in_colour(color, terminal),
+        unicode,
+        min(_MAX_WIDTH, max(_MIN_WIDTH, columns or _PIPE_WIDTH)),
+        columns=columns,
+        rows=size.lines if size else None,
+    )
 
 
-def emit(text: str) -> None:
-    """Write to standard output. A reader that has closed the pipe (`| head`) is no error.
+def _columns_said() -> int | None:
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isascii() and said.isdigit() and int(said) else None
+
+
+def _in_colour(color: str, terminal: bool) -> bool:
+    if color != "auto":
+        return color == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return terminal and os.environ.get("TERM") != "dumb"
+
+
+def emit(text: str | bytes) -> None:
+    """Write to standard output; bytes (a picture) as they are. A reader that has closed the pipe (`| head`) is no error.
 
     Raises `ConfigError` where it cannot be written (closed, or a full disk).
     """
     if sys.stdout is None:
         raise ConfigError("standard output is closed")
     try:
-        write_text(sys.stdout, text)
+        if isinstance(text, bytes):
+            write_bytes(sys.stdout, text)
+        else:
+            write_text(sys.stdout, text)
     except OSError as error:
         let_go(sys.stdout)
         if not isinstance(error, BrokenPipeError):

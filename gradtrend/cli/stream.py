@@ -36,6 +36,14 @@ def write_text(stream: TextIO, text: str) -> None:
     binary.flush()
 
 
+def write_bytes(stream: TextIO, data: bytes) -> None:
+    """Write bytes to a standard stream, whole. Raises OSError."""
+    stream.flush()
+    binary = stream.buffer
+    write_all(getattr(binary, "raw", binary), data)
+    binary.flush()
+
+
 def with_buffers() -> None:
     """Give standard output a buffer where it has none (`PYTHONUNBUFFERED`): else Python drops what a write leaves."""
     out = sys.stdout

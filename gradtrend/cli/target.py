@@ -29,11 +29,11 @@ class Target:
     path: Path
     pipe: int | None = None
 
-    def write(self, text: str) -> None:
+    def write(self, text: str | bytes) -> None:
         """Write at once: who reads a file sees the old one or the new one, never a part. A device or a pipe is written
         to as it is; a reader that leaves is no error. Raises `ConfigError`.
         """
-        data = text.encode("utf-8", "backslashreplace")
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
         try:
             if self.pipe is not None:
                 with os.fdopen(self.pipe, "wb", buffering=0) as pipe:
@@ -47,6 +47,14 @@ class Target:
             return
         except OSError as error:
             raise _unwritable(self.path, error) from None
+
+    @property
+    def is_standard_output(self) -> bool:
+        """Whether it is where standard output goes by another name (`/dev/stdout`)."""
+        try:
+            return sys.stdout is not None and os.path.samestat(self.path.stat(), os.fstat(sys.stdout.fileno()))
+        except (OSError, ValueError):  # there is none yet; or standard output is none of the system's
+            return False
 
 
 def prepared(path: Path) -> Target:

@@ -9,7 +9,7 @@ from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOption
 from gradtrend.ingest.reading.columns import Column, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
-from gradtrend.ingest.runs.finding.find import find_runs
+from gradtrend.ingest.runs.finding.find import find_runs, first_runs
 from gradtrend.ingest.runs.finding.places import home_of, place_of
 from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.load import load_run
@@ -32,6 +32,7 @@ __all__ = [
     "adapters_of",
     "check_columns",
     "find_runs",
+    "first_runs",
     "home_of",
     "is_settings_file",
     "load_run",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,11 +11,11 @@ from typing import TypeVar
 from gradtrend.detect.judge import judge
 from gradtrend.detect.rules import load_rules
 from gradtrend.errors import ConfigError, InputError
-from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
+from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs, first_runs
 from gradtrend.model.report import Failure, RunReport
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline.apart import each_apart
+from gradtrend.pipeline.apart import Outcome, each_apart
 from gradtrend.pipeline.failures import found_runs
 from gradtrend.pipeline.inputs import check_no_input
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
@@ -23,6 +23,8 @@ from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.pipeline.selection import rule_ids, without
 
 _R = TypeVar("_R")
+# Runs judged, failures beside them, and of how many pieces of work they are one, None while that is not known.
+Heard = Callable[[Sequence[RunReport], Sequence[Failure], int | None], None]
 _SHOWN_RUNS = 10  # named where one run was wanted and several were found
 
 
@@ -102,22 +104,50 @@ def _tried(name: str, work: Callable[[], _R], unread: list[InputError], bugs: li
 
 
 def analyze_paths(
-    paths: Sequence[str], options: AnalyzeOptions, processes: int = 0, output: Path | None = None
+    paths: Sequence[str],
+    options: AnalyzeOptions,
+    processes: int = 0,
+    outputs: Sequence[Path] = (),
+    heard: Heard | None = None,
 ) -> tuple[tuple[RunReport, ...], tuple[Failure, ...]]:
     """The judgements of the runs at each path. A run that fails loses none of the others; with `processes`, several are
-    read by so many others at most, and what kills its process is a failure too.
+    read by so many others at most, and what kills its process is a failure too. `heard` is told of each as soon as it
+    is judged, of a large tree before all of it is found.
 
-    Raises `ConfigError` for rule files that cannot be used, for rules or a source that do not exist, and where
-    `output`, the file that the report will replace, is read for it.
+    Raises `ConfigError` for rule files that cannot be used, for rules or a source that do not exist, and where one of
+    `outputs`, the files that the report will replace, is read for it.
     """
     plan = _plan(options)
+    judged = partial(_report, plan)
+    first = _first(paths, options) if heard is not None and not outputs else ()
+    early = each_apart(first, options, judged, processes, heard and partial(_told, heard, None))
     jobs = [job for path in paths for job in found_runs(path, options)]
-    if output is not None:
-        logs = [log.path for job in jobs if isinstance(job, RunFiles) for log in job.logs]
+    logs = [log.path for job in jobs if isinstance(job, RunFiles) for log in job.logs]
+    for output in outputs:
         check_no_input(output, paths, logs, options.rules_dir)
-    outcomes = each_apart(jobs, options, partial(_report, plan), processes)
+    known = {run.name: (run, outcome) for run, outcome in zip(first, early, strict=True)}
+    done = {i: known[job.name][1] for i, job in enumerate(jobs) if isinstance(job, RunFiles) and _is_known(job, known)}
+    left = [job for i, job in enumerate(jobs) if i not in done]
+    others = iter(each_apart(left, options, judged, processes, heard and partial(_told, heard, len(jobs))))
+    outcomes = [done[i] if i in done else next(others) for i in range(len(jobs))]
     reports = tuple(report for found, _ in outcomes for report in found)
     return reports, tuple(failure for _, failed in outcomes for failure in failed)
+
+
+def _first(paths: Sequence[str], options: AnalyzeOptions) -> Sequence[RunFiles]:
+    """Runs that can be judged before all are found; what is wanted of stores takes all of them."""
+    if options.wanted or options.replay:
+        return ()
+    return first_runs(paths[0], options.format, options.names)
+
+
+def _told(heard: Heard, count: int | None, outcome: Outcome[RunReport]) -> None:
+    heard(*outcome, count)
+
+
+def _is_known(job: RunFiles, known: Mapping[str, tuple[RunFiles, Outcome[RunReport]]]) -> bool:
+    """Whether just these logs were read together before."""
+    return job.name in known and known[job.name][0] == job
 
 
 def _plan(options: AnalyzeOptions) -> _Plan:

@@ -86,6 +86,14 @@ def summary(report: Report) -> str:
     return "; ".join(parts)
 
 
+def short_summary(report: Report, style: Style) -> str:
+    """One line: of one run its verdict, of several how many have which."""
+    if len(report.runs) == 1 and not report.failures:
+        return f"{_headline(report.runs[0], style)}\n"
+    text = summary(report)
+    return f"{text}\n" if text else ""
+
+
 def _block(run: RunReport, style: Style) -> list[str]:
     lines = [_headline(run, style)]
     for title, part in (

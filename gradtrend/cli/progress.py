@@ -1,0 +1,88 @@
+"""What a call shows while it works: rows of runs as they are judged, and a bar on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from gradtrend.cli.output import emit
+from gradtrend.model.report import Failure, RunReport
+from gradtrend.report import Style
+
+_SECONDS = 1.0  # of work, before anything is shown: less is not worth a word
+_CLEAR = "\r\x1b[K\x1b[?25h"  # the line of the bar, and the cursor that it hid
+
+
+class Progress:
+    """The runs of a call as they are judged, in that order, and what is shown of them: rows where a `style` is given,
+    once there are many or the work takes its time; `below` is the folder that they all lie in.
+    """
+
+    def __init__(self, style: Style | None, below: str) -> None:
+        self.runs: list[RunReport] = []
+        self.failures: list[Failure] = []
+        self.streamed = False
+        self.count: int | None = None
+        self._style = style
+        self._below = below
+        self._shown = 0
+        self._done = 0
+        self._began = time.monotonic()
+        self._bar: Any = None
+
+    def heard(self, runs: Sequence[RunReport], failures: Sequence[Failure], count: int | None) -> None:
+        """Take what has been judged: one of `count` pieces of work, which is None before all are found."""
+        self.runs += runs
+        self.failures += failures
+        self.count = count
+        self._done += 1
+        late = time.monotonic() - self._began > _SECONDS
+        if self._style is not None and (self.streamed or late or count is None) and self._is_unfinished():
+            self._show_rows(self._style)
+        if late and count is not None and count > 1:
+            self._show_bar(count)
+
+    def finish(self) -> None:
+        """Show the rows that are left, and leave no bar behind."""
+        if self._style is not None and self.streamed:
+            self._show_rows(self._style)
+        self._clear()
+        self._bar = None
+
+    def _is_unfinished(self) -> bool:
+        return self.streamed or self.count is None or self._done < self.count
+
+    def _show_rows(self, style: Style) -> None:
+        from gradtrend.report.text.table import head_lines, row
+
+        lines = [] if self.streamed else head_lines(self._below, style)
+        lines += [row(run, self._below, style) for run in self.runs[self._shown :]]
+        self._shown = len(self.runs)
+        self.streamed = True
+        self._clear()
+        emit("".join(f"{line}\n" for line in lines))
+
+    def _show_bar(self, count: int) -> None:
+        if sys.stderr is None or not sys.stderr.isatty():
+            return
+        if self._bar is None:
+            self._bar = click.progressbar(length=count, file=sys.stderr, label="Judging", show_pos=True)
+        self._bar.update(self._done - self._bar.pos)
+
+    def _clear(self) -> None:
+        if self._bar is not None:
+            click.echo(_CLEAR, nl=False, err=True)
+
+
+@contextmanager
+def shown(progress: Progress) -> Iterator[Progress]:
+    """Leave the screen as it should be, whatever ends the work."""
+    try:
+        yield progress
+    finally:
+        progress.finish()
