@@ -94,13 +94,15 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
 
 def _what_is_done(progress: Progress, outputs: Sequence[Output], policy: Policy, style: Style) -> Exit:
     """Show what had been judged when the user ended it; files are left as they were."""
-    if progress.runs:
-        report = Report(Exit.INTERRUPTED, tuple(progress.runs), tuple(progress.failures))
-        standard = [output for output in outputs if output.target is None]
-        if standard:
-            _deliver(report, standard, policy, style, progress.streamed)
-        of = "" if progress.count is None else f" in {progress.count}"
-        complain(f"interrupted: {len(progress.runs)} runs judged{of}", "No file was written." if outputs != standard else None)
+    if not progress.runs:
+        return Exit.INTERRUPTED
+    report = Report(Exit.INTERRUPTED, tuple(progress.runs), tuple(progress.failures))
+    standard = [output for output in outputs if output.target is None]
+    if standard:
+        _deliver(report, standard, policy, style, progress.streamed)
+    of = "" if progress.count is None else f", {progress.done} of {progress.count} logs read"
+    no_file = "No file was written." if len(standard) < len(outputs) else None
+    complain(f"interrupted; runs judged: {len(progress.runs)}{of}", no_file)
     return Exit.INTERRUPTED
 
 

@@ -60,7 +60,7 @@ def _in_colour(color: str, terminal: bool) -> bool:
 
 
 def emit(text: str | bytes) -> None:
-    """Write to standard output; bytes (a picture) as they are. A reader that has closed the pipe (`| head`) is no error.
+    """Write to standard output, bytes as they are. A reader that has closed the pipe (`| head`) is no error.
 
     Raises `ConfigError` where it cannot be written (closed, or a full disk).
     """

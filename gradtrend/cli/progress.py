@@ -31,7 +31,7 @@ class Progress:
         self._style = style
         self._below = below
         self._shown = 0
-        self._done = 0
+        self.done = 0
         self._began = time.monotonic()
         self._bar: Any = None
 
@@ -40,7 +40,7 @@ class Progress:
         self.runs += runs
         self.failures += failures
         self.count = count
-        self._done += 1
+        self.done += 1
         late = time.monotonic() - self._began > _SECONDS
         if self._style is not None and (self.streamed or late or count is None) and self._is_unfinished():
             self._show_rows(self._style)
@@ -55,7 +55,7 @@ class Progress:
         self._bar = None
 
     def _is_unfinished(self) -> bool:
-        return self.streamed or self.count is None or self._done < self.count
+        return self.streamed or self.count is None or self.done < self.count
 
     def _show_rows(self, style: Style) -> None:
         from gradtrend.report.text.table import head_lines, row
@@ -72,7 +72,7 @@ class Progress:
             return
         if self._bar is None:
             self._bar = click.progressbar(length=count, file=sys.stderr, label="Judging", show_pos=True)
-        self._bar.update(self._done - self._bar.pos)
+        self._bar.update(self.done - self._bar.pos)
 
     def _clear(self) -> None:
         if self._bar is not None:

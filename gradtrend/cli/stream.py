@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-import select
 import sys
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
-
-def write_all(file: io.RawIOBase | BinaryIO, data: bytes) -> None:
-    """Write every byte: a raw stream may take a part (a disk that becomes full, a pipe whose reader is slow), or none
-    for now. Raises OSError where no more can be written.
-    """
-    left = memoryview(data)
-    while left:
-        count = file.write(left)
-        if count is None:  # a pipe that does not wait
-            select.select([], [file.fileno()], [])
-            continue
-        left = left[count:]
+from gradtrend.pipeline.whole_file import write_all
 
 
 def write_text(stream: TextIO, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradtrend.model.advice import Advice, SoFar
 from gradtrend.model.capture import Capture, OverflowReport
-from gradtrend.model.finding import Finding
+from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.runlog import Settings, Source
 from gradtrend.model.words import Cause, Order, Role, Trend, Verdict
 
@@ -79,7 +79,7 @@ class Checks:
     skipped: tuple[SkippedRule, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunReport:
     """The judgement of one run. `run` is its path as given, of a store's run joined with its id; `name` is what the
     store calls it. `confidence` is None when undetermined.
@@ -104,6 +104,17 @@ class RunReport:
     replays: Mapping[str, Replay] | None = None
     name: str | None = None
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        sure = "" if self.confidence is None else f", confidence {self.confidence}"
+        return f"RunReport({self.verdict}{sure}, run={self.run!r}, why={self.why!r})"
+
+    @property
+    def why(self) -> str:
+        """The message of the finding that gave the verdict, else of the weightiest; empty where there is none."""
+        names = (self.verdict.value, f"{self.verdict.value}-layer")
+        ranked = sorted(by_weight(self.findings), key=lambda finding: finding.name not in names)
+        return ranked[0].message if ranked else ""
 
 
 @dataclass(frozen=True, slots=True)

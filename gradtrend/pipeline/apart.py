@@ -42,8 +42,8 @@ def each_apart(
     work = partial(_used, options, use)
     told: set[int] = set()
 
-    def tell(place: int, outcome: Outcome[_T]) -> None:
-        if place not in told and heard is not None and _whole(jobs[place], outcome) is None:
+    def tell(place: int, outcome: Outcome[_T] | Lost) -> None:
+        if heard is not None and not isinstance(outcome, Lost) and _whole(jobs[place], outcome) is None:
             told.add(place)
             heard(outcome)
 

@@ -79,9 +79,7 @@ def _here(work: Callable[[_T], _R], item: _T, place: int, heard: Callable[[int, 
 class _Crew(Generic[_R]):
     """The processes of a call, and what they have given so far by the places of the items."""
 
-    def __init__(
-        self, job: Job, fork: bool, streams: Collection[int], heard: Callable[[int, _R], None] | None
-    ) -> None:
+    def __init__(self, job: Job, fork: bool, streams: Collection[int], heard: Callable[[int, _R], None] | None) -> None:
         self._job = job
         self._fork = fork
         self._streams = streams

@@ -14,7 +14,17 @@ from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.failures import failure_message
 from gradtrend.report.wording.style import Style
 
-__all__ = ["REPORTERS", "SUFFIXES", "Reporter", "Style", "escape", "failure_message", "format_of", "known_suffixes", "reporter"]
+__all__ = [
+    "REPORTERS",
+    "SUFFIXES",
+    "Reporter",
+    "Style",
+    "escape",
+    "failure_message",
+    "format_of",
+    "known_suffixes",
+    "reporter",
+]
 
 Reporter = Callable[[Report, Style], str | bytes]  # bytes are a picture
 

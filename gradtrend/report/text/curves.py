@@ -118,9 +118,11 @@ def _below(
     ends = [str(span[0]), str(span[1])] if span[0] != span[1] else [str(span[0]), ""]
     between = room - len(ends[0]) - len(ends[1]) - 2
     line = style.sign("─", "-") * between
-    steps_axis = f"{ends[0]} {line} {ends[1]}" if between > 0 else f"{ends[0]} {style.sign('…', '..')} {ends[1]}".strip()
+    steps_axis = (
+        f"{ends[0]} {line} {ends[1]}" if between > 0 else f"{ends[0]} {style.sign('…', '..')} {ends[1]}".strip()
+    )
     lines.append(f"  {padded(f'{unit}s', column)}  {padded(steps_axis, room)}  (log scales)".rstrip())
-    return lines[:-1] + [style.paint(lines[-1], "dim")]
+    return [*lines[:-1], style.paint(lines[-1], "dim")]
 
 
 def _mark_gaps(marks: list[str], drawn: Sequence[SeriesReport], span: tuple[int, int], style: Style) -> bool:

@@ -36,7 +36,7 @@ def common_folder(names: Sequence[str]) -> str:
     """The folder, or address, that all names of runs begin with, which a table says once; empty where there is none."""
     if len(names) < 2:
         return ""
-    shared = os.path.commonprefix(list(names))
+    shared = os.path.commonprefix(list(names))  # noqa: RUF071  of addresses too; cut at a slash below
     return shared[: shared.rfind("/") + 1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from gradtrend.model.advice import SoFar
 from gradtrend.model.finding import Finding, by_weight
@@ -46,7 +47,7 @@ def is_well(run: RunReport) -> bool:
     return judged and not is_sick(run) and all(f.severity is Severity.INFO for f in run.findings)
 
 
-def by_badness(runs: tuple[RunReport, ...]) -> list[RunReport]:
+def by_badness(runs: Sequence[RunReport]) -> list[RunReport]:
     """The worst first: the sick, those that could not be judged, those with a warning, then the others; of these by
     verdict, the surest first, and else in their order.
     """
