@@ -6,17 +6,15 @@
     for report in gradtrend.analyze_all("sweep"):  # all runs below a path, or below several
         print(report.verdict, report.confidence, report.run, report.why)
 
-    report                       # in a notebook: the report          print(report)  # as text
-    report.findings, .series, .nonfinite, .next                       # what it holds
+    report                                  # in a notebook: the report; print(report): as text
     report.to_text(), report.to_json(), report.to_dict(), report.save("report.json")
-    report.series_frame()        # what was logged, as a DataFrame of polars; .to_pandas()
+    report.series_frame()                   # what was logged, as a DataFrame of polars; .to_pandas()
 
-    gradtrend.replay("out/run")            # captured steps again
-    gradtrend.diagnose(model, batch)       # one step of a live model, layer by layer
+    gradtrend.replay("out/run")             # captured steps again
+    gradtrend.diagnose(model, batch)        # one step of a live model, layer by layer
 
-The types of all that these return are here too (`Verdict`, `Finding`, `Replay` ...), and all errors: `GradtrendError`
-is their base, `InputError` says what cannot be read, `ConfigError` which option is wrong. Importing this package loads
-nothing heavy.
+The types of what comes back are here too (`Verdict`, `Finding` ...), and all errors: `GradtrendError` is their base,
+`InputError` says what cannot be read, `ConfigError` which option is wrong. Importing this loads nothing heavy.
 """
 
 from __future__ import annotations
@@ -35,228 +33,138 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gradtrend.errors import (
-    ConfigError as ConfigError,
+    ConfigError,
+    EmptyLogError,
+    GradtrendError,
+    InputError,
+    MissingPackageError,
+    ReplayError,
+    UnguardedScriptError,
 )
-from gradtrend.errors import (
-    EmptyLogError as EmptyLogError,
-)
-from gradtrend.errors import (
-    GradtrendError as GradtrendError,
-)
-from gradtrend.errors import (
-    InputError as InputError,
-)
-from gradtrend.errors import (
-    MissingPackageError as MissingPackageError,
-)
-from gradtrend.errors import (
-    ReplayError as ReplayError,
-)
-from gradtrend.errors import (
-    UnguardedScriptError as UnguardedScriptError,
-)
-from gradtrend.model.advice import (
-    Advice as Advice,
-)
-from gradtrend.model.advice import (
-    SoFar as SoFar,
-)
-from gradtrend.model.capture import (
-    Capture as Capture,
-)
-from gradtrend.model.capture import (
-    Frame as Frame,
-)
-from gradtrend.model.capture import (
-    OverflowReport as OverflowReport,
-)
-from gradtrend.model.finding import (
-    Evidence as Evidence,
-)
-from gradtrend.model.finding import (
-    Finding as Finding,
-)
-from gradtrend.model.report import (
-    Checks as Checks,
-)
-from gradtrend.model.report import (
-    NonFinite as NonFinite,
-)
-from gradtrend.model.report import (
-    RunReport as RunReport,
-)
-from gradtrend.model.report import (
-    SeriesReport as SeriesReport,
-)
-from gradtrend.model.report import (
-    SkippedRule as SkippedRule,
-)
-from gradtrend.model.runlog import (
-    Settings as Settings,
-)
-from gradtrend.model.runlog import (
-    Skipped as Skipped,
-)
-from gradtrend.model.runlog import (
-    Source as Source,
-)
-from gradtrend.model.words import (
-    Cause as Cause,
-)
-from gradtrend.model.words import (
-    Order as Order,
-)
-from gradtrend.model.words import (
-    Role as Role,
-)
-from gradtrend.model.words import (
-    Severity as Severity,
-)
-from gradtrend.model.words import (
-    Trend as Trend,
-)
-from gradtrend.model.words import (
-    Verdict as Verdict,
-)
+from gradtrend.model.advice import Advice, SoFar
+from gradtrend.model.capture import Capture, Frame, OverflowReport
+from gradtrend.model.finding import Evidence, Finding
+from gradtrend.model.report import Checks, NonFinite, RunReport, SeriesReport, SkippedRule
+from gradtrend.model.runlog import Settings, Skipped, Source
+from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
 from gradtrend.replay import ReplayOptions
-from gradtrend.version import __version__ as __version__
+from gradtrend.version import __version__
 
 if TYPE_CHECKING:
     from gradtrend.model.diagnosis import (
-        DepthTrend as DepthTrend,
-    )
-    from gradtrend.model.diagnosis import (
-        Diagnosis as Diagnosis,
-    )
-    from gradtrend.model.diagnosis import (
-        Fit as Fit,
-    )
-    from gradtrend.model.diagnosis import (
-        Flow as Flow,
-    )
-    from gradtrend.model.diagnosis import (
-        LayerFlow as LayerFlow,
-    )
-    from gradtrend.model.diagnosis import (
-        LayerOutput as LayerOutput,
-    )
-    from gradtrend.model.diagnosis import (
-        LossStart as LossStart,
-    )
-    from gradtrend.model.diagnosis import (
-        Moments as Moments,
-    )
-    from gradtrend.model.diagnosis import (
-        Overfit as Overfit,
-    )
-    from gradtrend.model.diagnosis import (
-        Start as Start,
+        DepthTrend,
+        Diagnosis,
+        Fit,
+        Flow,
+        LayerFlow,
+        LayerOutput,
+        LossStart,
+        Moments,
+        Overfit,
+        Start,
     )
     from gradtrend.model.replay import (
-        Blame as Blame,
+        Blame,
+        Field,
+        Inspection,
+        LayerGradient,
+        Magnitude,
+        ModuleFrame,
+        Origin,
+        Outcome,
+        Repeats,
+        Replay,
+        ReplayCause,
+        Sample,
+        Share,
+        Swap,
+        SweepRow,
+        TensorHealth,
     )
-    from gradtrend.model.replay import (
-        Field as Field,
-    )
-    from gradtrend.model.replay import (
-        Inspection as Inspection,
-    )
-    from gradtrend.model.replay import (
-        LayerGradient as LayerGradient,
-    )
-    from gradtrend.model.replay import (
-        Magnitude as Magnitude,
-    )
-    from gradtrend.model.replay import (
-        ModuleFrame as ModuleFrame,
-    )
-    from gradtrend.model.replay import (
-        Origin as Origin,
-    )
-    from gradtrend.model.replay import (
-        Outcome as Outcome,
-    )
-    from gradtrend.model.replay import (
-        Repeats as Repeats,
-    )
-    from gradtrend.model.replay import (
-        Replay as Replay,
-    )
-    from gradtrend.model.replay import (
-        ReplayCause as ReplayCause,
-    )
-    from gradtrend.model.replay import (
-        Sample as Sample,
-    )
-    from gradtrend.model.replay import (
-        Share as Share,
-    )
-    from gradtrend.model.replay import (
-        Swap as Swap,
-    )
-    from gradtrend.model.replay import (
-        SweepRow as SweepRow,
-    )
-    from gradtrend.model.replay import (
-        TensorHealth as TensorHealth,
-    )
-    from gradtrend.pipeline.diagnose import PrintedDiagnosis as PrintedDiagnosis
-    from gradtrend.pipeline.judged import JudgedRun as JudgedRun
-    from gradtrend.pipeline.tables import Table
+    from gradtrend.pipeline.diagnose import PrintedDiagnosis
+    from gradtrend.pipeline.programs.judged import JudgedRun
+    from gradtrend.pipeline.programs.tables import Table
     from gradtrend.replay import native
 
-# What `help` and `import *` show. The types, which a program names but does not make, are there all the same.
-__all__ = ["analyze", "analyze_all", "diagnose", "replay"]
-
-# Types that few programs need, by the module from which each comes when it is first asked for.
-_LATE = {
-    "gradtrend.model.diagnosis": (
-        "DepthTrend",
-        "Diagnosis",
-        "Fit",
-        "Flow",
-        "LayerFlow",
-        "LayerOutput",
-        "LossStart",
-        "Moments",
-        "Overfit",
-        "Start",
-    ),
-    "gradtrend.model.replay": (
-        "Blame",
-        "Field",
-        "Inspection",
-        "LayerGradient",
-        "Magnitude",
-        "ModuleFrame",
-        "Origin",
-        "Outcome",
-        "Repeats",
-        "Replay",
-        "ReplayCause",
-        "Sample",
-        "Share",
-        "Swap",
-        "SweepRow",
-        "TensorHealth",
-    ),
-    "gradtrend.pipeline.diagnose": ("PrintedDiagnosis",),
-    "gradtrend.pipeline.judged": ("JudgedRun",),
-}
+__all__ = [
+    "Advice",
+    "Blame",
+    "Capture",
+    "Cause",
+    "Checks",
+    "ConfigError",
+    "DepthTrend",
+    "Diagnosis",
+    "EmptyLogError",
+    "Evidence",
+    "Field",
+    "Finding",
+    "Fit",
+    "Flow",
+    "Frame",
+    "GradtrendError",
+    "InputError",
+    "Inspection",
+    "JudgedRun",
+    "LayerFlow",
+    "LayerGradient",
+    "LayerOutput",
+    "LossStart",
+    "Magnitude",
+    "MissingPackageError",
+    "ModuleFrame",
+    "Moments",
+    "NonFinite",
+    "Order",
+    "Origin",
+    "Outcome",
+    "Overfit",
+    "OverflowReport",
+    "PrintedDiagnosis",
+    "Repeats",
+    "Replay",
+    "ReplayCause",
+    "ReplayError",
+    "Role",
+    "RunReport",
+    "Sample",
+    "SeriesReport",
+    "Settings",
+    "Severity",
+    "Share",
+    "Skipped",
+    "SkippedRule",
+    "SoFar",
+    "Source",
+    "Start",
+    "Swap",
+    "SweepRow",
+    "TensorHealth",
+    "Trend",
+    "UnguardedScriptError",
+    "Verdict",
+    "__version__",
+    "analyze",
+    "analyze_all",
+    "diagnose",
+    "replay",
+]
 
 
 if not TYPE_CHECKING:  # where every misspelt name would be of any type
 
     def __getattr__(name: str) -> Any:
-        """The type of that name."""
-        for place, names in _LATE.items():
-            if name in names:
-                return getattr(import_module(place), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        """The types that few programs name, when they are first asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        places = ("model.replay", "model.diagnosis", "pipeline.diagnose", "pipeline.programs.judged")
+        modules = (import_module(f"gradtrend.{place}") for place in places)
+        return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *(name for names in _LATE.values() for name in names)})
+    """What is called: all that `help` is to show. The types of what comes back are in `__all__`."""
+    return [*(name for name in globals() if name.startswith("__")), "analyze", "analyze_all", "diagnose", "replay"]
 
 
 def analyze(
@@ -287,7 +195,7 @@ def analyze(
     installed; `ConfigError` for a wrong option or rule file; `RuntimeError` for a bug, with the error that it is as its
     cause.
     """
-    from gradtrend.pipeline.one_by_one import analyze_run, analyze_table, is_path
+    from gradtrend.pipeline.programs.one_by_one import analyze_run, analyze_table, is_path
     from gradtrend.pipeline.runs import options_from
 
     options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
@@ -313,13 +221,12 @@ def analyze_all(
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
 ) -> Iterator[JudgedRun]:
-    """The judgements of all runs at a path or at several, one after another: folders of runs, logs and stores that hold
-    several.
+    """The judgements of all runs at one path or at several, one after another.
 
     The options are those of `analyze`, and so are the errors, but for a path with several runs. Where some runs cannot
     be read, the `InputError` that says so is raised behind the reports of the others.
     """
-    from gradtrend.pipeline.one_by_one import each_of_table, each_run, paths_in
+    from gradtrend.pipeline.programs.one_by_one import each_of_table, each_run, paths_in
     from gradtrend.pipeline.runs import options_from
 
     options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)

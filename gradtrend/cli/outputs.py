@@ -55,6 +55,16 @@ def _format(file: Path, format_: str | None, alone: bool) -> str:
     return found
 
 
+def table_target(file: Path) -> Target:
+    """Where a table is written to. Raises `ConfigError` for a suffix that no table has, and where it cannot be."""
+    from gradtrend.pipeline.programs.tables import TABLE_SUFFIXES
+
+    if file.suffix.lower() not in TABLE_SUFFIXES:
+        known = ", ".join(TABLE_SUFFIXES)
+        raise ConfigError(f"-o {file}: no table has the suffix {file.suffix!r}", f"Known: {known}.")
+    return prepared(file)
+
+
 def deliver(report: Report, outputs: Sequence[Output], style: Style, streamed: bool = False) -> None:
     """Write each report; and on standard output, where no report goes there, the line that sums it up.
 

@@ -15,12 +15,13 @@ from gradtrend.model.report import Failure, RunReport
 from gradtrend.report import Style
 
 _SECONDS = 1.0  # of work, before anything is shown: less is not worth a word
+_MANY = 50  # pieces of work: half a second of small runs
 _CLEAR = "\r\x1b[K\x1b[?25h"  # the line of the bar, and the cursor that it hid
 
 
 class Progress:
     """The runs of a call as they are judged, in that order, and what is shown of them: rows where a `style` is given,
-    once there are many or the work takes its time; `below` is the folder that they all lie in.
+    where there are many, or on a terminal the work takes its time; `below` is the folder that they all lie in.
     """
 
     def __init__(self, style: Style | None, below: str) -> None:
@@ -42,7 +43,7 @@ class Progress:
         self.count = count
         self.done += 1
         late = time.monotonic() - self._began > _SECONDS
-        if self._style is not None and (self.streamed or late or count is None) and self._is_unfinished():
+        if self._style is not None and (self.streamed or self._is_long(self._style, late)):
             self._show_rows(self._style)
         if late and count is not None and count > 1:
             self._show_bar(count)
@@ -54,8 +55,11 @@ class Progress:
         self._clear()
         self._bar = None
 
-    def _is_unfinished(self) -> bool:
-        return self.streamed or self.count is None or self.done < self.count
+    def _is_long(self, style: Style, late: bool) -> bool:
+        """Whether somebody would wait. In a file nothing may depend on how fast a machine is."""
+        if self.count is None or self.count > _MANY:
+            return True
+        return late and style.rows is not None and self.done < self.count
 
     def _show_rows(self, style: Style) -> None:
         from gradtrend.report.text.table import head_lines, row

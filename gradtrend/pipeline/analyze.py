@@ -15,7 +15,7 @@ from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.apart import Outcome, each_apart
 from gradtrend.pipeline.failures import found_runs
-from gradtrend.pipeline.inputs import check_no_input
+from gradtrend.pipeline.inputs import check_no_input, logs_in
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.selection import rule_ids, without
 
@@ -52,9 +52,8 @@ def analyze_paths(
     first = _first(paths, options) if heard is not None and not outputs else ()
     early = each_apart(first, options, use, processes, heard and partial(_told, heard, None))
     jobs = [job for path in paths for job in found_runs(path, options)]
-    logs = [log.path for job in jobs if isinstance(job, RunFiles) for log in job.logs]
     for output in outputs:
-        check_no_input(output, paths, logs, options.rules_dir)
+        check_no_input(output, paths, logs_in(jobs), options.rules_dir)
     known = {run.name: (run, outcome) for run, outcome in zip(first, early, strict=True)}
     done = {i: known[job.name][1] for i, job in enumerate(jobs) if isinstance(job, RunFiles) and _is_known(job, known)}
     left = [job for i, job in enumerate(jobs) if i not in done]

@@ -38,7 +38,7 @@ def render_text(report: Report, style: Style, streamed: bool = False) -> str:
         blocks += [_block(run, style) for run in by_badness(report.runs) if not is_well(run)]
     blocks += [_failure_lines(failure, style) for failure in report.failures]
     if style.summary and len(report.runs) + len(report.failures) > 1:
-        blocks.append([*wrapped(summary(report), style, "", "  "), *_further(report, style, several)])
+        blocks.append([summary(report), *_further(report, style, several)])
     lines: list[str] = []
     for before, block in zip([[], *blocks], blocks, strict=False):
         lines += [""] if before and (len(before) > 1 or len(block) > 1 or block is blocks[-1]) else []
@@ -53,7 +53,8 @@ def _table(runs: Sequence[RunReport], style: Style, streamed: bool) -> list[str]
     listed = [run for run in ranked if not (streamed and is_well(run))]
     if style.rows is not None and not style.verbose and not streamed and len(ranked) > style.rows - _AROUND_TABLE:
         listed = [run for i, run in enumerate(ranked) if i < style.rows - _AROUND_TABLE or not is_well(run)]
-    lines = [*head_lines(below, style), *(row(run, below, style) for run in listed)] if listed else []
+    lines = ["", style.paint("To look at, the worst first", "bold")] if streamed and listed else []
+    lines += [*head_lines(below, style), *(row(run, below, style) for run in listed)] if listed else []
     left = len(ranked) - len(listed)
     if left:
         where = "as listed above" if streamed else "listed by -v"

@@ -26,8 +26,8 @@ LOOKS = {
 _HEAD = ("verdict", "conf", "onset", "ends at", "why")
 _WIDTHS = (12, 4, 7, 8)  # of all but the last two: the longest verdict, 0.99, a million steps, -1.23e-45
 _RIGHT = (False, False, True, True, False)
-_WHY, _WIDE_WHY = 24, 32  # on a narrow screen, and with 110 columns or more, or where nothing is cut
-_WIDE = 110
+_WHY, _WIDE_WHY = 24, 28  # on a narrow screen, and with 100 columns or more, or where nothing is cut
+_WIDE = 100
 _LEAST_NAME = 12  # columns of a name, on whatever screen
 _GAP = "  "
 
@@ -37,7 +37,8 @@ def common_folder(names: Sequence[str]) -> str:
     if len(names) < 2:
         return ""
     shared = os.path.commonprefix(list(names))  # noqa: RUF071  of addresses too; cut at a slash below
-    return shared[: shared.rfind("/") + 1]
+    folder = shared[: shared.rfind("/") + 1]
+    return "" if folder == "/" else folder
 
 
 def run_title(run: str, name: str | None) -> str:

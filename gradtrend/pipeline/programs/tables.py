@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from gradtrend.errors import ConfigError, InputError
+from gradtrend.errors import InputError
 from gradtrend.ingest import RunFiles, nulls_told_apart, run_of_table
 from gradtrend.model.runlog import RunLog
-from gradtrend.pipeline.whole_file import replace_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,19 +52,26 @@ def series_frame(log: RunLog) -> pl.DataFrame:
     )
 
 
-def save_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table as Parquet or CSV, by the suffix of its file, whole. Raises `ConfigError`."""
+def frame_of(logs: Sequence[RunLog]) -> pl.DataFrame:
+    """All that several runs logged, as `series_frame` has it behind a column with the name of the `run`."""
+    import polars as pl
+
+    frames = [series_frame(log).select(pl.lit(_printable(log.run)).alias("run"), pl.all()) for log in logs]
+    return pl.concat(frames) if frames else pl.DataFrame({"run": []})
+
+
+def table_bytes(frame: pl.DataFrame, suffix: str) -> bytes:
+    """A table as a file with one of the `TABLE_SUFFIXES` holds it."""
     data = io.BytesIO()
-    if path.suffix.lower() == ".parquet":
+    if suffix.lower() == ".parquet":
         frame.write_parquet(data)
-    elif path.suffix.lower() == ".csv":
-        frame.write_csv(data)
     else:
-        raise ConfigError(f"-o {path}: no table has the suffix {path.suffix!r}", f"Known: {', '.join(TABLE_SUFFIXES)}.")
-    try:
-        replace_whole(path, data.getvalue())
-    except OSError as error:
-        raise ConfigError(f"-o {path}: cannot be written ({error.strerror or error})") from None
+        frame.write_csv(data)
+    return data.getvalue()
+
+
+def _printable(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode()  # a file's name that is no UTF-8 is no text
 
 
 def _csv_of_columns(columns: Mapping[Any, Any]) -> str:

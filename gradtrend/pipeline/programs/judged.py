@@ -15,7 +15,7 @@ from gradtrend.model.finding import Finding
 from gradtrend.model.report import Report, RunReport
 from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Severity, Verdict
-from gradtrend.pipeline.tables import series_frame
+from gradtrend.pipeline.programs.tables import series_frame
 from gradtrend.pipeline.whole_file import encoded, replace_whole
 from gradtrend.report import REPORTERS, Style, format_of, known_suffixes, reporter
 

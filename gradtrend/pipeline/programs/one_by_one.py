@@ -11,10 +11,10 @@ from gradtrend.errors import ConfigError, InputError
 from gradtrend.ingest import RunFiles, adapters_of, find_runs
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.analyze import Plan, plan_of, report_on
-from gradtrend.pipeline.judged import JudgedRun, judged
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
+from gradtrend.pipeline.programs.judged import JudgedRun, judged
+from gradtrend.pipeline.programs.tables import is_table, run_in
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
-from gradtrend.pipeline.tables import is_table, run_in
 
 _R = TypeVar("_R")
 _SHOWN_RUNS = 10  # named where one run was wanted and several were found
