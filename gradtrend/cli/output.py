@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable
 from typing import TextIO
@@ -27,8 +26,8 @@ def stdout_style(color: str = "auto") -> Style:
     if sys.stdout is None:  # closed by whoever started this; `emit` says so
         return Style()
     terminal = sys.stdout.isatty()
-    size = shutil.get_terminal_size((_PIPE_WIDTH, 24)) if terminal else None
-    columns = size.columns if size else _columns_said()
+    size = _size(sys.stdout) if terminal else None
+    columns = _columns_said() or (size.columns if size else None)
     try:
         _PROBE.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -42,6 +41,15 @@ def stdout_style(color: str = "auto") -> Style:
         columns=columns,
         rows=size.lines if size else None,
     )
+
+
+def _size(terminal: TextIO) -> os.terminal_size | None:
+    """Not as `shutil` has it: that asks the first standard output, which `with_buffers` may have replaced."""
+    try:
+        size = os.get_terminal_size(terminal.fileno())
+    except (OSError, ValueError):
+        return None
+    return size if size.columns and size.lines else None  # 0 of a terminal that does not know
 
 
 def _columns_said() -> int | None:
