@@ -3,9 +3,9 @@
     import gradtrend
 
     report = gradtrend.analyze("out/run")          # one run: a folder, a log, a DataFrame, a dict of lists
-    for report in gradtrend.analyze_all("sweep"):  # all runs below a path, or below several
-        print(report.verdict, report.confidence, report.run, report.why)
+    reports = gradtrend.analyze_all("sweep")       # one after another: all runs below a path, or below several
 
+    report.verdict, report.confidence, report.why, report.findings, report.next
     report                                  # in a notebook: the report; print(report): as text
     report.to_text(), report.to_json(), report.to_dict(), report.save("report.json")
     report.series_frame()                   # what was logged, as a DataFrame of polars; .to_pandas()
@@ -120,7 +120,6 @@ __all__ = [
     "Outcome",
     "Overfit",
     "OverflowReport",
-    "PrintedDiagnosis",
     "Repeats",
     "Replay",
     "ReplayCause",
@@ -157,7 +156,7 @@ if not TYPE_CHECKING:  # where every misspelt name would be of any type
         """The types that few programs name, when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        places = ("model.replay", "model.diagnosis", "pipeline.diagnose", "pipeline.programs.judged")
+        places = ("model.replay", "model.diagnosis", "pipeline.programs.judged")
         modules = (import_module(f"gradtrend.{place}") for place in places)
         return next(getattr(module, name) for module in modules if hasattr(module, name))
 
@@ -199,11 +198,8 @@ def analyze(
     from gradtrend.pipeline.runs import options_from
 
     options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
-    if is_path(path):
-        with _bugs_named(fspath(path), source):
-            return analyze_run(fspath(path), options)
-    with _bugs_named(type(path).__name__, source):
-        return analyze_table(path, options)
+    with _bugs_named(fspath(path) if is_path(path) else "table", source):
+        return analyze_run(fspath(path), options) if is_path(path) else analyze_table(path, options)
 
 
 def analyze_all(
@@ -231,7 +227,7 @@ def analyze_all(
 
     options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
     paths = paths_in(path)
-    with _bugs_named(type(path).__name__ if paths is None else ", ".join(paths), source):
+    with _bugs_named("table" if paths is None else ", ".join(paths), source):
         yield from each_of_table(path, options) if paths is None else each_run(paths, options)
 
 
