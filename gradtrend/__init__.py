@@ -1,7 +1,20 @@
 """A linter for training runs.
 
-`analyze(path)` judges one run and returns a `RunReport`, `analyze_all(path)` all that lie there; `replay(path)` replays
-captured steps, `diagnose(model, batch)` looks at one of a live model. Importing this package loads nothing heavy.
+    import gradtrend
+
+    report = gradtrend.analyze("out/run")          # one run: a folder, a log, a DataFrame, a dict of lists
+    reports = gradtrend.analyze_all("sweep")       # one after another: all runs below a path, or below several
+
+    report.verdict, report.confidence, report.why, report.findings, report.next
+    report                                  # in a notebook: the report; print(report): as text
+    report.to_text(), report.to_json(), report.to_dict(), report.save("report.json")
+    report.series_frame()                   # what was logged, as a DataFrame of polars; .to_pandas()
+
+    gradtrend.replay("out/run")             # captured steps again
+    gradtrend.diagnose(model, batch)        # one step of a live model, layer by layer
+
+The types of what comes back are here too (`Verdict`, `Finding` ...), and all errors: `GradtrendError` is their base,
+`InputError` says what cannot be read, `ConfigError` which option is wrong. Importing this loads nothing heavy.
 """
 
 from __future__ import annotations
@@ -14,6 +27,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from os import PathLike, fspath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -69,6 +83,8 @@ if TYPE_CHECKING:
     )
     from gradtrend.model.series import Outline
     from gradtrend.pipeline.diagnose import PrintedDiagnosis
+    from gradtrend.pipeline.programs.judged import JudgedRun
+    from gradtrend.pipeline.programs.tables import Table
     from gradtrend.replay import native
 
 __all__ = [
@@ -90,6 +106,7 @@ __all__ = [
     "GradtrendError",
     "InputError",
     "Inspection",
+    "JudgedRun",
     "LayerFlow",
     "LayerGradient",
     "LayerOutput",
@@ -138,20 +155,21 @@ __all__ = [
 if not TYPE_CHECKING:  # where every misspelt name would be of any type
 
     def __getattr__(name: str) -> Any:
-        """The types of a replay, a diagnosis and a chart, which few programs need, when they are first asked for."""
+        """The types that few programs name, when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from gradtrend.model import diagnosis, replay, series
-
-        return getattr(next(module for module in (replay, diagnosis, series) if hasattr(module, name)), name)
+        places = ("model.replay", "model.diagnosis", "model.series", "pipeline.programs.judged")
+        modules = (import_module(f"gradtrend.{place}") for place in places)
+        return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What is called: all that `help` is to show. The types of what comes back are in `__all__`."""
+    return [*(name for name in globals() if name.startswith("__")), "analyze", "analyze_all", "diagnose", "replay"]
 
 
 def analyze(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Table,
     *,
     metric: str | None = None,
     loss: str | None = None,
@@ -164,8 +182,9 @@ def analyze(
     rules_dir: str | PathLike[str] | None = None,
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
-) -> RunReport:
-    """The judgement of the one run at `path`: a run folder, a log file, a run of a store or of a tracking server.
+) -> JudgedRun:
+    """The judgement of one run: the path of a run folder, a log file, a run of a store or of a tracking server; or what
+    it logged, as a DataFrame of polars or pandas or a dict of columns, with a column `step` if there is one.
 
     `metric`, `loss` and `lr` name the series where gradtrend would not find them; `source` names the format to read;
     `run_id` (ids, names or beginnings of either), `experiment` and `newest` pick runs of a store; `columns` names those
@@ -177,16 +196,16 @@ def analyze(
     installed; `ConfigError` for a wrong option or rule file; `RuntimeError` for a bug, with the error that it is as its
     cause.
     """
-    from gradtrend.pipeline.analyze import analyze_run
+    from gradtrend.pipeline.programs.one_by_one import analyze_run, analyze_table, is_path
     from gradtrend.pipeline.runs import options_from
 
     options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
-    with _bugs_named(fspath(path), source):
-        return analyze_run(fspath(path), options)
+    with _bugs_named(fspath(path) if is_path(path) else "table", source):
+        return analyze_run(fspath(path), options) if is_path(path) else analyze_table(path, options)
 
 
 def analyze_all(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Iterable[str | PathLike[str]] | Table,
     *,
     metric: str | None = None,
     loss: str | None = None,
@@ -199,18 +218,19 @@ def analyze_all(
     rules_dir: str | PathLike[str] | None = None,
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
-) -> Iterator[RunReport]:
-    """The judgements of all runs at `path`, one after another: a folder of runs, a log or a store that holds several.
+) -> Iterator[JudgedRun]:
+    """The judgements of all runs at one path or at several, one after another.
 
     The options are those of `analyze`, and so are the errors, but for a path with several runs. Where some runs cannot
     be read, the `InputError` that says so is raised behind the reports of the others.
     """
-    from gradtrend.pipeline.analyze import each_run
+    from gradtrend.pipeline.programs.one_by_one import each_of_table, each_run, paths_in
     from gradtrend.pipeline.runs import options_from
 
     options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
-    with _bugs_named(fspath(path), source):
-        yield from each_run(fspath(path), options)
+    paths = paths_in(path)
+    with _bugs_named("table" if paths is None else ", ".join(paths), source):
+        yield from each_of_table(path, options) if paths is None else each_run(paths, options)
 
 
 def diagnose(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+os.environ.pop("COLUMNS", None)  # which processes of pytest-xdist have, and no user has said

@@ -144,8 +144,14 @@ def test_help_says_how_replay_is_called() -> None:
 def test_everything_public_is_there() -> None:
     for name in gradtrend.__all__:
         assert hasattr(gradtrend, name)
-    assert set(gradtrend.__all__) <= set(dir(gradtrend))
     assert gradtrend.__all__ == sorted(gradtrend.__all__)
+
+
+def test_help_is_two_screens_of_what_is_called() -> None:
+    text = pydoc.plain(pydoc.render_doc(gradtrend))
+    assert len(text.splitlines()) < 100
+    for name in ("analyze(", "analyze_all(", "diagnose(", "replay(", "save(", "series_frame()"):
+        assert name in text
 
 
 def test_all_types_that_a_report_or_a_replay_holds_are_public() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -89,7 +90,7 @@ class _Program(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            if Path(args[0]).exists():
+            if _looks_like_a_path(args[0]):
                 hint = f"No such command {args[0]!r}. Did you mean 'gradtrend analyze {args[0]}'?"
                 raise click.UsageError(hint, ctx) from None
             raise
@@ -122,6 +123,10 @@ class _Program(click.Group):
                 return without_memory()
             code = _without_output(error)
             return _bug(error, "--debug" in words) if code is None else code
+
+
+def _looks_like_a_path(word: str) -> bool:
+    return word == "-" or "/" in word or os.sep in word or Path(word).exists()
 
 
 def _usage(error: click.ClickException) -> Exit:

@@ -39,6 +39,22 @@ output_option = click.option(
     callback=lambda context, option, given: None if given == Path("-") else given,
     help="Write the report to a file; - for standard output.",
 )
+outputs_option = click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path, readable=False),
+    help="Write the report to a file, in the format of its suffix; - for standard output. Several times for several.",
+)
+color_option = click.option(
+    "--color",
+    type=click.Choice(("auto", "always", "never")),
+    default="auto",
+    show_default=True,
+    help="auto: on a terminal, unless NO_COLOR is set, and wherever FORCE_COLOR is.",
+)
 rules_option = click.option(
     "--rules", "rules_dir", type=click.Path(path_type=Path), help="Folder of rules to add or override."
 )

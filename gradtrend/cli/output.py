@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable
 from typing import TextIO
 
 import click
 
-from gradtrend.cli.stream import write_all, write_text
+from gradtrend.cli.stream import write_bytes, write_text
 from gradtrend.errors import ConfigError
 from gradtrend.model.report import Failure
 from gradtrend.report import Style, escape, failure_message
@@ -20,20 +19,52 @@ _MIN_WIDTH, _MAX_WIDTH = 60, 100  # narrower breaks the curves, wider is hard to
 _PROBE = "▁█✕…"
 
 
-def stdout_style() -> Style:
-    """What standard output can show: colour on a terminal unless NO_COLOR is set, Unicode where it can be encoded."""
+def stdout_style(color: str = "auto") -> Style:
+    """What standard output can show: colour as `color` says (auto, always, never), Unicode where it can be encoded,
+    tables cut to a terminal, and to COLUMNS wherever that is set.
+    """
     if sys.stdout is None:  # closed by whoever started this; `emit` says so
         return Style()
     terminal = sys.stdout.isatty()
-    columns = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns if terminal else _PIPE_WIDTH
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    size = _size(sys.stdout) if terminal else None
+    columns = _columns_said() or (size.columns if size else None)
     try:
         _PROBE.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         unicode = False
     else:
         unicode = True
-    return Style(colour, unicode, min(_MAX_WIDTH, max(_MIN_WIDTH, columns)))
+    return Style(
+        _in_colour(color, terminal),
+        unicode,
+        min(_MAX_WIDTH, max(_MIN_WIDTH, columns or _PIPE_WIDTH)),
+        columns=columns,
+        rows=size.lines if size else None,
+    )
+
+
+def _size(terminal: TextIO) -> os.terminal_size | None:
+    """Not as `shutil` has it: that asks the first standard output, which `with_buffers` may have replaced."""
+    try:
+        size = os.get_terminal_size(terminal.fileno())
+    except (OSError, ValueError):
+        return None
+    return size if size.columns and size.lines else None  # 0 of a terminal that does not know
+
+
+def _columns_said() -> int | None:
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isascii() and said.isdigit() and int(said) else None
+
+
+def _in_colour(color: str, terminal: bool) -> bool:
+    if color != "auto":
+        return color == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return terminal and os.environ.get("TERM") != "dumb"
 
 
 def emit(text: str | bytes) -> None:
@@ -48,8 +79,7 @@ def emit(text: str | bytes) -> None:
         raise ConfigError("a picture is not for a terminal", "Name a file with -o.")
     try:
         if isinstance(text, bytes):
-            write_all(sys.stdout.buffer, text)
-            sys.stdout.buffer.flush()
+            write_bytes(sys.stdout, text)
         else:
             write_text(sys.stdout, text)
     except OSError as error:

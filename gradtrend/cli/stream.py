@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-import select
 import sys
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
-
-def write_all(file: io.RawIOBase | BinaryIO, data: bytes) -> None:
-    """Write every byte: a raw stream may take a part (a disk that becomes full, a pipe whose reader is slow), or none
-    for now. Raises OSError where no more can be written.
-    """
-    left = memoryview(data)
-    while left:
-        count = file.write(left)
-        if count is None:  # a pipe that does not wait
-            select.select([], [file.fileno()], [])
-            continue
-        left = left[count:]
+from gradtrend.pipeline.whole_file import write_all
 
 
 def write_text(stream: TextIO, text: str) -> None:
@@ -33,6 +21,14 @@ def write_text(stream: TextIO, text: str) -> None:
     stream.flush()
     lines = text if os.linesep == "\n" else text.replace("\n", os.linesep)
     write_all(getattr(binary, "raw", binary), lines.encode(encoding, "backslashreplace"))
+    binary.flush()
+
+
+def write_bytes(stream: TextIO, data: bytes) -> None:
+    """Write bytes to a standard stream, whole. Raises OSError."""
+    stream.flush()
+    binary = stream.buffer
+    write_all(getattr(binary, "raw", binary), data)
     binary.flush()
 
 

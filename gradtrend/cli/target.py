@@ -12,12 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradtrend.cli.stream import write_all
 from gradtrend.errors import ConfigError
+from gradtrend.pipeline.whole_file import PREFIX, encoded, replace_whole, write_all
 
 WAIT_SECONDS = 5.0  # for somebody to read from a named pipe, as for one to write to it
 _PAUSE_SECONDS = 0.02
-_PREFIX = ".gradtrend-"  # of the file that becomes the report: a name made of the report's could be too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Target:
         """Write at once: who reads a file sees the old one or the new one, never a part. A device or a pipe is written
         to as it is; a reader that leaves is no error. Raises `ConfigError`.
         """
-        data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
+        data = encoded(text)
         try:
             if self.pipe is not None:
                 with os.fdopen(self.pipe, "wb", buffering=0) as pipe:
@@ -42,11 +41,19 @@ class Target:
                 with self.path.open("wb", buffering=0) as device:
                     write_all(device, data)
             else:
-                _replace(_real(self.path), data)
+                replace_whole(_real(self.path), data)
         except BrokenPipeError:  # `-o /dev/stdout | head`
             return
         except OSError as error:
             raise _unwritable(self.path, error) from None
+
+    @property
+    def is_standard_output(self) -> bool:
+        """Whether it is where standard output goes by another name (`/dev/stdout`)."""
+        try:
+            return sys.stdout is not None and os.path.samestat(self.path.stat(), os.fstat(sys.stdout.fileno()))
+        except (OSError, ValueError):  # there is none yet; or standard output is none of the system's
+            return False
 
 
 def prepared(path: Path) -> Target:
@@ -65,7 +72,7 @@ def prepared(path: Path) -> Target:
             if not stat.S_ISREG(kind):
                 return Target(path)
             _check_owner(path, real)
-        handle, name = tempfile.mkstemp(dir=real.parent, prefix=_PREFIX)
+        handle, name = tempfile.mkstemp(dir=real.parent, prefix=PREFIX)
         os.close(handle)
         Path(name).unlink()
     except OSError as error:
@@ -98,29 +105,9 @@ def _check_owner(path: Path, real: Path) -> None:
         raise ConfigError(f"-o {path}: belongs to somebody else", "Name another file.")
 
 
-def _replace(target: Path, data: bytes) -> None:
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=_PREFIX)
-    try:
-        with os.fdopen(handle, "wb", buffering=0) as file:
-            write_all(file, data)
-            os.fsync(handle)  # a full disk or quota may be told only now, and the old report is still there
-        Path(name).chmod(mode)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 def _real(path: Path) -> Path:
     """Where a report goes: a link stays one. (`Path.resolve` raises what is no OSError for links that are a circle.)"""
     return Path(os.path.realpath(path))
-
-
-def _umask() -> int:
-    current = os.umask(0)  # the only way to read it is to set it
-    os.umask(current)
-    return current
 
 
 def _is_special(target: Path) -> bool:

@@ -57,6 +57,7 @@ def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:
     decades = None
     if judged is not None and baseline and peak and baseline > 0 and peak > 0:
         decades = round(float(np.log10(peak / baseline)), 3)
+    sketch, gaps = _sketch(series)
     return SeriesReport(
         metric=series.metric,
         role=series.role,
@@ -69,8 +70,10 @@ def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:
         baseline=baseline,
         peak=peak,
         decades=decades,
-        sketch=_sketch(series.values),
+        sketch=sketch,
         covers=None if (covers := run.covers(series)) is None else round(covers, 4),
+        gaps=gaps,
+        last=float(series.values[-1]),
     )
 
 
@@ -87,9 +90,23 @@ def _baseline(run: RunCurves, series: Series, judged: Judged | None) -> float | 
     return float(10 ** median(shape.y))
 
 
-def _sketch(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, ...]:
-    """At most 60 values for a sparkline: the largest of each equal share of the points; NaN where none is finite."""
-    if len(values) <= _SKETCH_POINTS:
-        return tuple(values.tolist())
-    edges = np.linspace(0, len(values), _SKETCH_POINTS + 1).astype(int)
-    return tuple(np.fmax.reduceat(values, edges[:-1]).tolist())
+def _sketch(series: Series) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """The values of a sparkline, and the places where some of a share are non-finite (`SeriesReport`).
+
+    As many shares as steps are usually logged, so that few points stand side by side.
+    """
+    steps, values = series.steps, series.values
+    span = int(steps[-1]) - int(steps[0])
+    spacing = float(np.median(np.diff(steps))) if len(steps) > 1 else 1.0
+    count = min(_SKETCH_POINTS, round(span / max(spacing, 1.0)) + 1)
+    # The steps of a share are evenly apart: the first and the last logged lie in its first and its last share.
+    shares = np.minimum(((steps - steps[0]) / max(span, 1) * count).astype(np.int64), count - 1)
+    starts = np.flatnonzero(np.diff(shares, prepend=-1))
+    finite = np.isfinite(values)
+    held = np.fmax.reduceat(np.where(finite, values, np.nan), starts)
+    some = np.logical_or.reduceat(~finite, starts)
+    none = np.isnan(held)
+    held[none] = np.fmax.reduceat(values, starts)[none]
+    logged = shares[starts]
+    gaps = logged[some & ~none]
+    return tuple(held[np.searchsorted(logged, np.arange(count), side="right") - 1].tolist()), tuple(gaps.tolist())

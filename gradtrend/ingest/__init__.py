@@ -6,10 +6,11 @@ format knows its files and nothing of roles, joining or judging.
 
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOptions
-from gradtrend.ingest.reading.columns import Column, series_of
+from gradtrend.ingest.reading.columns import Column, nulls_told_apart, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
-from gradtrend.ingest.runs.finding.find import find_runs
+from gradtrend.ingest.runs.finding.find import find_runs, first_runs
+from gradtrend.ingest.runs.finding.in_memory import run_of_table
 from gradtrend.ingest.runs.finding.places import home_of, place_of
 from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.load import load_run
@@ -32,11 +33,14 @@ __all__ = [
     "adapters_of",
     "check_columns",
     "find_runs",
+    "first_runs",
     "home_of",
     "is_settings_file",
     "load_run",
+    "nulls_told_apart",
     "place_of",
     "read_runs",
+    "run_of_table",
     "series_of",
     "settings_of",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradtrend.model.advice import Advice, SoFar
 from gradtrend.model.capture import Capture, OverflowReport
-from gradtrend.model.finding import Finding
+from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.rule import Rule
 from gradtrend.model.runlog import Settings, Source
 from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
@@ -26,9 +26,12 @@ class SeriesReport:
     """One series as judged. `trend` is None unless it is a gradient norm.
 
     `decades` is log10(peak / baseline). `covers` is the share of the run's steps over which the series is logged; of a
-    loss that diverges `onset_step` is where it left its best level. `sketch` holds at most 60 values for a sparkline
-    (NaN and inf kept): the largest value of each equal share of the points, in step order; it is not part of the JSON
-    report, nor is `outline`, what a chart draws, which is there only where one was asked for.
+    loss that diverges `onset_step` is where it left its best level.
+
+    Not part of the JSON report: `sketch`, at most 60 values for a sparkline, the largest finite one of each equal share
+    of the steps (of a share without points the one before; NaN or inf where none is finite); `gaps`, the places in it
+    of shares where some values, but not all, are non-finite; `last`, the last value; `outline`, what a chart draws,
+    which is there only where one was asked for.
     """
 
     metric: str
@@ -45,6 +48,8 @@ class SeriesReport:
     sketch: tuple[float, ...] = ()
     covers: float | None = None
     outline: Outline | None = None
+    gaps: tuple[int, ...] = ()
+    last: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ class Checks:
     skipped: tuple[SkippedRule, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunReport:
     """The judgement of one run. `run` is its path as given, of a store's run joined with its id; `name` is what the
     store calls it. `confidence` is None when undetermined.
@@ -103,6 +108,17 @@ class RunReport:
     replays: Mapping[str, Replay] | None = None
     name: str | None = None
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        sure = "" if self.confidence is None else f", confidence {self.confidence}"
+        return f"RunReport({self.verdict}{sure}, run={self.run!r}, why={self.why!r})"
+
+    @property
+    def why(self) -> str:
+        """The message of the finding that gave the verdict, else of the weightiest; empty where there is none."""
+        names = (self.verdict.value, f"{self.verdict.value}-layer")
+        ranked = sorted(by_weight(self.findings), key=lambda finding: finding.name not in names)
+        return ranked[0].message if ranked else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,20 +25,34 @@ _BYTES_A_SECOND = 50e6
 
 
 def each_apart(
-    jobs: Sequence[RunFiles | Failure], options: AnalyzeOptions, use: Callable[[RunLog], _T], processes: int
+    jobs: Sequence[RunFiles | Failure],
+    options: AnalyzeOptions,
+    use: Callable[[RunLog], _T],
+    processes: int,
+    heard: Callable[[Outcome[_T]], None] | None = None,
 ) -> list[Outcome[_T]]:
     """The use of each run of each job, in order. With `processes`, several runs are read by so many others at most, and
-    what kills these is a failure; one run alone is read here, unless memory is limited, and with 0 all are.
+    what kills these is a failure; one run alone is read here, unless memory is limited, and with 0 all are. `heard` is
+    given each outcome as soon as it is there.
     """
     processes = processes if may_be_several(jobs) or memory_limit() is not None else 0
     seconds = sum(_seconds(job) for job in jobs if isinstance(job, RunFiles))
     streams = [place for place, job in enumerate(jobs) if isinstance(job, RunFiles) and job.is_stream]
     quiet = not options.replay  # what a captured model prints is shown
     work = partial(_used, options, use)
-    outcomes = parallel.in_order(work, jobs, seconds, processes, streams, quiet)
-    return [
-        _settled(job, outcome, options, work, min(processes, 1)) for job, outcome in zip(jobs, outcomes, strict=True)
-    ]
+    told: set[int] = set()
+
+    def tell(place: int, outcome: Outcome[_T] | Lost) -> None:
+        if heard is not None and not isinstance(outcome, Lost) and _whole(jobs[place], outcome) is None:
+            told.add(place)
+            heard(outcome)
+
+    settled = []
+    for place, outcome in enumerate(parallel.in_order(work, jobs, seconds, processes, streams, quiet, tell)):
+        settled.append(_settled(jobs[place], outcome, options, work, min(processes, 1)))
+        if heard is not None and place not in told:
+            heard(settled[-1])
+    return settled
 
 
 def may_be_several(jobs: Sequence[RunFiles | Failure]) -> bool:

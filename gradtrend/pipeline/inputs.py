@@ -10,12 +10,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gradtrend.errors import ConfigError
-from gradtrend.ingest import is_settings_file
+from gradtrend.ingest import RunFiles, is_settings_file
+from gradtrend.model.report import Failure
 
 _COMPANIONS = ("-wal", "-shm", "-journal")  # of a SQLite database, which cannot be read without them
 # What lies beside logs and is no report: settings, databases, weights and captures.
 _OF_RUNS = re.compile(r"\.(?:ya?ml|toml|cfg|ini|db|sqlite3?|pt|pth|ckpt|safetensors|np[yz]|h5|wandb)$", re.IGNORECASE)
 _ANOTHER = "Name another file for the report."
+
+
+def logs_in(jobs: Sequence[RunFiles | Failure]) -> list[Path]:
+    """The logs that will be read for these."""
+    return [log.path for job in jobs if isinstance(job, RunFiles) for log in job.logs]
 
 
 def check_no_input(

@@ -43,6 +43,7 @@ def in_order(
     processes: int,
     streams: Collection[int] = (),
     quiet: bool = True,
+    heard: Callable[[int, _R], None] | None = None,
 ) -> list[_R | Lost]:
     """`work` of each item, in the order of the items, on so many processes beside this one where `seconds` of it in
     all pay for several, and on one else; with 0 processes here, unguarded.
@@ -51,27 +52,38 @@ def in_order(
     or for want of memory. Other errors are raised here. Where no process can be started the work is done here. `work`,
     items and results must be picklable where processes cannot be forked; what cannot be sent is done here. `streams`
     are the places of items that can be taken up once, and by no new process; with `quiet` nothing is shown of what the
-    others say on standard error.
+    others say on standard error. `heard` is given each result with its place as soon as it is there.
     Raises `UnguardedScriptError` in a process that was started and, for want of a guard, has come here by the script.
     """
     if not processes:
-        return [work(item) for item in items]
+        return [_here(work, item, place, heard) for place, item in enumerate(items)]
     count = max(1, min(processes, len(items))) if seconds >= LEAST_SECONDS else 1
-    crew: _Crew[_R] = _Crew(Job(work, items, 1 if count > 1 else None, quiet), may_fork(), streams)
+    crew: _Crew[_R] = _Crew(Job(work, items, 1 if count > 1 else None, quiet), may_fork(), streams, heard)
     for place, code in crew.run(range(len(items)), count).items():
         again = {place: code} if place in streams else crew.run([place], 1)
         if again:
             crew.results[place] = Lost(_how(again[place]))
-    return [crew.results[place] if place in crew.results else work(item) for place, item in enumerate(items)]
+    return [
+        crew.results[place] if place in crew.results else _here(work, item, place, heard)
+        for place, item in enumerate(items)
+    ]
+
+
+def _here(work: Callable[[_T], _R], item: _T, place: int, heard: Callable[[int, _R], None] | None) -> _R:
+    result = work(item)
+    if heard is not None:
+        heard(place, result)
+    return result
 
 
 class _Crew(Generic[_R]):
     """The processes of a call, and what they have given so far by the places of the items."""
 
-    def __init__(self, job: Job, fork: bool, streams: Collection[int]) -> None:
+    def __init__(self, job: Job, fork: bool, streams: Collection[int], heard: Callable[[int, _R], None] | None) -> None:
         self._job = job
         self._fork = fork
         self._streams = streams
+        self._tell = heard
         self.results: dict[int, _R | Lost] = {}
 
     def run(self, places: Sequence[int], count: int) -> dict[int, int]:
@@ -117,8 +129,10 @@ class _Crew(Generic[_R]):
         except MemoryError as error:
             message = False, error
         if message != READY and worker.place is not None:
-            self.results[worker.place] = cast(_R, message[1]) if message[0] else _lost(message[1])
-            worker.place = None
+            place, worker.place = worker.place, None
+            self.results[place] = result = cast(_R, message[1]) if message[0] else _lost(message[1])
+            if self._tell is not None and not isinstance(result, Lost):
+                self._tell(place, result)
         return True
 
 

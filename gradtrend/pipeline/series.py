@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -12,12 +13,21 @@ from gradtrend.model.series import LoggedSeries
 from gradtrend.model.words import Role
 from gradtrend.pipeline.apart import each_apart
 from gradtrend.pipeline.failures import found_runs
+from gradtrend.pipeline.inputs import check_no_input, logs_in
 from gradtrend.pipeline.runs import AnalyzeOptions
 
 
-def read_path(path: str, options: AnalyzeOptions, processes: int = 0) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
-    """The run, or the runs, at `path` as read, without judgement; `processes` as `analyze_paths` has them."""
-    outcomes = each_apart(found_runs(path, options), options, _as_read, processes)
+def read_path(
+    path: str, options: AnalyzeOptions, processes: int = 0, output: Path | None = None
+) -> tuple[tuple[RunLog, ...], tuple[Failure, ...]]:
+    """The run, or the runs, at `path` as read, without judgement; `processes` as `analyze_paths` has them.
+
+    Raises `ConfigError` where `output`, the file of a table that is to be written, is read for it.
+    """
+    jobs = found_runs(path, options)
+    if output is not None:
+        check_no_input(output, [path], logs_in(jobs), None)
+    outcomes = each_apart(jobs, options, _as_read, processes)
     return tuple(log for found, _ in outcomes for log in found), tuple(f for _, failed in outcomes for f in failed)
 
 

@@ -6,6 +6,7 @@ A format is loaded when it is asked for. Other packages bring more by the entry 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 
 from gradtrend.errors import GradtrendError
 from gradtrend.model.report import Report
@@ -13,7 +14,18 @@ from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.failures import failure_message
 from gradtrend.report.wording.style import Style
 
-__all__ = ["POINTS", "REPORTERS", "Reporter", "Style", "escape", "failure_message", "reporter"]
+__all__ = [
+    "POINTS",
+    "REPORTERS",
+    "SUFFIXES",
+    "Reporter",
+    "Style",
+    "escape",
+    "failure_message",
+    "format_of",
+    "known_suffixes",
+    "reporter",
+]
 
 Reporter = Callable[[Report, Style], str | bytes]  # bytes are a picture
 
@@ -78,9 +90,16 @@ def _markdown(report: Report, style: Style) -> str:
     return render_markdown(report, style)
 
 
+def _jsonl(report: Report, style: Style) -> str:
+    from gradtrend.report.json.lines import render_jsonl
+
+    return render_jsonl(report, style)
+
+
 REPORTERS: Mapping[str, Reporter] = {
     "text": _text,
     "json": _json,
+    "jsonl": _jsonl,
     "html": _html,
     "svg": _svg,
     "png": _png,
@@ -92,6 +111,29 @@ REPORTERS: Mapping[str, Reporter] = {
 }
 # How many points of each series a format draws: two a pixel of a wide window. The others draw none.
 POINTS: Mapping[str, int] = {"html": 2000, "svg": 2000, "png": 2000}
+# The format that a file's name asks for. A format that is not among the reporters is none.
+SUFFIXES: Mapping[str, str] = {
+    ".txt": "text",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".html": "html",
+    ".xml": "junit",
+    ".sarif": "sarif",
+    ".md": "markdown",
+    ".svg": "svg",
+    ".png": "png",
+}
+
+
+def format_of(name: str) -> str | None:
+    """The format that the suffix of a file's name asks for; None for one that is not known."""
+    format_ = SUFFIXES.get(PurePath(name).suffix.lower())
+    return format_ if format_ in REPORTERS else None
+
+
+def known_suffixes() -> str:
+    """The suffixes that ask for a format, for people."""
+    return ", ".join(suffix for suffix, format_ in SUFFIXES.items() if format_ in REPORTERS)
 
 
 def reporter(name: str) -> Reporter:
@@ -114,7 +156,7 @@ def _of_another_package(name: str) -> Reporter:
     if not (callable(function) and _takes_two(function)):
         raise wanted.unusable(origin, f"it cannot be called with a Report and a Style: {function!r:.80}")
 
-    def text_of(report: Report, style: Style) -> str:
+    def text_of(report: Report, style: Style) -> str | bytes:
         try:
             text = function(report, style)
         except GradtrendError:
@@ -122,7 +164,7 @@ def _of_another_package(name: str) -> Reporter:
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise RuntimeError(f"the package {origin} failed to make the report: {why}") from error
-        if not isinstance(text, str):  # what it promised; anything else would be written as an empty report, or not
+        if not isinstance(text, str | bytes):  # what it promised; else an empty report would be written, or none
             raise wanted.unusable(origin, f"it returned {type(text).__name__}, not str")
         return text
 

@@ -50,7 +50,9 @@ def test_all_runs_are_judged_and_sick_ones_fail_the_call(call: Call, store: Path
     assert len(verdicts) == RUNS
     assert all((verdict == "exploding") == name.startswith("sick") for name, verdict in verdicts.items())
     assert json.loads(done.stdout)["runs"][0]["run"] == f"{store}/{'0f' * 16}"
-    assert call("analyze", store).stdout.splitlines()[0].startswith(f"{store}/{'0f' * 16} (fine-0): stable")
+    folder, _, *rows = call("analyze", store).stdout.splitlines()
+    assert folder == f"Runs below {store}/"
+    assert sum(row.startswith("stable") and row.endswith(f"  {'0f' * 16} (fine-0)") for row in rows) == 1
 
 
 @pytest.mark.parametrize(

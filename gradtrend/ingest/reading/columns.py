@@ -180,6 +180,16 @@ def _without_nulls(points: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([kept, ended.with_columns(pl.col("value").fill_null(math.nan))])
 
 
+def nulls_told_apart(values: pl.Series) -> pl.Series:
+    """The values of a metric, row by row, with NaN for the nulls that stand for it; null where nothing was measured."""
+    rows = pl.DataFrame({"value": values, "row": range(len(values))}, schema={"value": pl.Float64, "row": pl.Int64})
+    kept = _without_nulls(rows)
+    told = [None] * len(values)
+    for row, value in zip(kept["row"], kept["value"], strict=True):
+        told[row] = value
+    return pl.Series(values.name, told, dtype=pl.Float64)
+
+
 def longest_gap(numbers: pl.Series) -> int:
     """How many rows at most lie between two of these."""
     widest = numbers.diff().max()

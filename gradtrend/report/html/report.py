@@ -11,10 +11,10 @@ from gradtrend.report.html.layers import heat_map
 from gradtrend.report.html.overview import failed, overview
 from gradtrend.report.html.points import Json
 from gradtrend.report.html.run import run_section
+from gradtrend.report.wording.brief import by_badness
 from gradtrend.report.wording.numbers import plural
 from gradtrend.report.wording.style import Style
 from gradtrend.report.wording.subject import run_title
-from gradtrend.report.wording.worst import worst_first
 
 # 20 to 50 KB a run: 1,000 runs stay a page of a few MB, which a browser opens at once.
 _MAX_DRAWN = 24
@@ -22,7 +22,7 @@ _MAX_DRAWN = 24
 
 def render_html(report: Report, style: Style) -> str:
     """The page; the style plays no part. Only the worst 24 of many runs have charts."""
-    runs = worst_first(report.runs)
+    runs = by_badness(report.runs)
     several = len(runs) > 1
     drawn = runs[:_MAX_DRAWN]
     parts = [overview(runs, report.failures, len(drawn))] if several else []

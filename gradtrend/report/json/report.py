@@ -8,7 +8,7 @@ from importlib import resources
 from gradtrend.model.advice import Advice
 from gradtrend.model.capture import Capture
 from gradtrend.model.finding import Finding, by_weight
-from gradtrend.model.report import SCHEMA_VERSION, Failure, Report, RunReport, SeriesReport
+from gradtrend.model.report import SCHEMA_VERSION, Checks, Report, RunReport, SeriesReport
 from gradtrend.report.json.replay import replay_to_dict
 from gradtrend.report.json.source import source_to_dict
 from gradtrend.report.json.strict import Json, strict_json
@@ -23,13 +23,21 @@ def render_json(report: Report, style: Style) -> str:
 
 def _report_to_dict(report: Report) -> Json:
     """The report as plain dicts and lists, before non-finite numbers become null."""
+    return {**heading(report), "runs": [run_to_dict(run) for run in report.runs], "failures": failures_to_list(report)}
+
+
+def heading(report: Report) -> Json:
+    """What every document of a report begins with."""
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "gradtrend", "version": __version__},
         "exit_code": report.exit_code,
-        "runs": [_run(run) for run in report.runs],
-        "failures": [_failure(failure) for failure in report.failures],
     }
+
+
+def failures_to_list(report: Report) -> list[Json]:
+    """The paths that could not be read."""
+    return [{"path": f.path, "message": f.message, "hint": f.hint} for f in report.failures]
 
 
 def schema() -> Json:
@@ -39,7 +47,8 @@ def schema() -> Json:
     return loaded
 
 
-def _run(run: RunReport) -> Json:
+def run_to_dict(run: RunReport) -> Json:
+    """One run, before non-finite numbers become null."""
     return {
         "run": run.run,
         "name": run.name,
@@ -49,14 +58,17 @@ def _run(run: RunReport) -> Json:
         "series": [_series(series) for series in run.series],
         "nonfinite": _nonfinite(run),
         "findings": [_finding_to_dict(finding) for finding in by_weight(run.findings)],
-        "checks": {
-            "ran": list(run.checks.ran),
-            "skipped": [{"rule": s.rule, "reason": s.reason} for s in run.checks.skipped],
-        },
+        "checks": checks_to_dict(run.checks),
         "captures": [_capture(capture, run) for capture in run.captures],
         "next": [_advice(advice) for advice in run.next],
         "so_far": run.so_far,
     }
+
+
+def checks_to_dict(checks: Checks) -> Json:
+    """Which rules were checked on a run, and why others were not."""
+    skipped = [{"rule": skipped.rule, "reason": skipped.reason} for skipped in checks.skipped]
+    return {"ran": list(checks.ran), "skipped": skipped}
 
 
 def _advice(advice: Advice) -> Json:
@@ -126,7 +138,3 @@ def _capture(capture: Capture, run: RunReport) -> Json:
         "step": capture.step,
         "replay": None if replay is None else replay_to_dict(replay),
     }
-
-
-def _failure(failure: Failure) -> Json:
-    return {"path": failure.path, "message": failure.message, "hint": failure.hint}

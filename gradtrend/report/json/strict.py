@@ -14,6 +14,11 @@ def strict_json(value: object) -> str:
     return json.dumps(_strict(value), indent=2, allow_nan=False) + "\n"
 
 
+def strict_line(value: object) -> str:
+    """As `strict_json`, on one line."""
+    return json.dumps(_strict(value), allow_nan=False, separators=(",", ":")) + "\n"
+
+
 def _strict(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from gradtrend.model.report import Report, RunReport, SeriesReport
 from gradtrend.model.series import Outline
 from gradtrend.report.picture.axes import Axes, log_range, log_ticks, step_label, step_ticks
+from gradtrend.report.wording.brief import by_badness
 from gradtrend.report.wording.chosen import span_of
 from gradtrend.report.wording.escape import escape, shorten
 from gradtrend.report.wording.numbers import counted_in, number, plural, share
 from gradtrend.report.wording.subject import deciding_series, grouped, run_title
-from gradtrend.report.wording.worst import worst_first
 
 WIDTH, HEIGHT = 960, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 936, 96, 368
@@ -60,7 +60,7 @@ Shape = Box | Line | Words
 
 def scene_of(report: Report) -> tuple[Shape, ...]:
     """The gradient norm of the run, of several that of the worst; in words alone where none is logged."""
-    runs = worst_first(report.runs)
+    runs = by_badness(report.runs)
     if not runs:
         return (Words(_LEFT, _TOP, "No run could be judged.", "ink", 20),)
     run = runs[0]

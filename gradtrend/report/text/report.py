@@ -11,44 +11,65 @@ from gradtrend.model.runlog import Skipped, Source
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.report.text.curves import curve_lines
 from gradtrend.report.text.lines import wrapped
-from gradtrend.report.text.sparkline import fit, sparkline
+from gradtrend.report.text.table import LOOKS, common_folder, head_lines, row
 from gradtrend.report.text.why import next_lines, why_lines
+from gradtrend.report.wording.brief import by_badness, is_well
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.failures import failure_message
 from gradtrend.report.wording.numbers import plural, share
 from gradtrend.report.wording.style import Style
-from gradtrend.report.wording.subject import deciding_series, run_title
+from gradtrend.report.wording.subject import run_title
 
-_LOOKS = {
-    Verdict.EXPLODING: "red",
-    Verdict.NAN_COLLAPSE: "red",
-    Verdict.DIVERGING: "red",
-    Verdict.VANISHING: "red",
-    Verdict.WARMUP_SPIKE: "yellow",
-    Verdict.STABLE: "green",
-    Verdict.UNDETERMINED: "yellow",
-}
 _SO_FAR: dict[SoFar | None, str] = {
     SoFar.HEALTHY: "; so far it looks healthy",
     SoFar.SUSPICIOUS: "; so far it looks suspicious",
 }
 _MAX_SKIPPED = 3
 _MAX_SOURCES = 5
-_SHORT_CURVE = 24  # columns of the sparkline beside a run that needs no block
+_AROUND_TABLE = 8  # lines of a screen: the head, what stands below, the command and the prompt
 
 
-def render_text(report: Report, style: Style) -> str:
-    """One block a run, one a failure, and a closing line where there are several."""
-    several = len(report.runs) + len(report.failures) > 1
-    blocks = [_block(run, style, several) for run in report.runs]
+def render_text(report: Report, style: Style, streamed: bool = False) -> str:
+    """One run as a block, several as a table, the worst first, and with `verbose` a block for each that is not well;
+    then the failures, and a closing line. Of runs whose rows were `streamed` already the well ones are counted.
+    """
+    several = len(report.runs) > 1 or streamed
+    blocks = [_table(report.runs, style, streamed)] if several else [_block(run, style) for run in report.runs]
+    if several and style.verbose:
+        blocks += [_block(run, style) for run in by_badness(report.runs) if not is_well(run)]
     blocks += [_failure_lines(failure, style) for failure in report.failures]
-    if several and style.summary:
-        blocks.append([summary(report)])
+    if style.summary and len(report.runs) + len(report.failures) > 1:
+        blocks.append([summary(report), *_further(report, style, several)])
     lines: list[str] = []
     for before, block in zip([[], *blocks], blocks, strict=False):
         lines += [""] if before and (len(before) > 1 or len(block) > 1 or block is blocks[-1]) else []
         lines += block
     return "".join(f"{line}\n" for line in lines)
+
+
+def _table(runs: Sequence[RunReport], style: Style, streamed: bool) -> list[str]:
+    """A head and a row a run; the well ones are counted where their rows stand above, or where a screen has no room."""
+    ranked = by_badness(runs)
+    below = common_folder([run.run for run in runs])
+    listed = [run for run in ranked if not (streamed and is_well(run))]
+    if style.rows is not None and not style.verbose and not streamed and len(ranked) > style.rows - _AROUND_TABLE:
+        listed = [run for i, run in enumerate(ranked) if i < style.rows - _AROUND_TABLE or not is_well(run)]
+    lines = ["", style.paint("To look at, the worst first", "bold")] if streamed and listed else []
+    lines += [*head_lines(below, style), *(row(run, below, style) for run in listed)] if listed else []
+    left = len(ranked) - len(listed)
+    if left:
+        where = "as listed above" if streamed else "listed by -v"
+        lines.append(style.paint(f"{left} {'more' if listed else 'runs'} with nothing to look at, {where}", "dim"))
+    return lines
+
+
+def _further(report: Report, style: Style, several: bool) -> list[str]:
+    """How to see why."""
+    ill = sum(not is_well(run) for run in report.runs)
+    if not several or style.verbose or not ill:
+        return []
+    them = "it" if ill == 1 else f"the {ill} that are not well"
+    return wrapped(f"Why, and what to do: gradtrend analyze RUN, or -v for {them}.", style, "", "  ")
 
 
 def summary(report: Report) -> str:
@@ -67,9 +88,15 @@ def summary(report: Report) -> str:
     return "; ".join(parts)
 
 
-def _block(run: RunReport, style: Style, several: bool) -> list[str]:
-    if several and run.verdict is Verdict.STABLE and all(f.severity is Severity.INFO for f in run.findings):
-        return [_one_line(run, style)]
+def short_summary(report: Report, style: Style) -> str:
+    """One line: of one run its verdict, of several how many have which."""
+    if len(report.runs) == 1 and not report.failures:
+        return f"{_headline(report.runs[0], style)}\n"
+    text = summary(report)
+    return f"{text}\n" if text else ""
+
+
+def _block(run: RunReport, style: Style) -> list[str]:
     lines = [_headline(run, style)]
     for title, part in (
         ("", curve_lines(run, style)),
@@ -83,19 +110,12 @@ def _block(run: RunReport, style: Style, several: bool) -> list[str]:
 
 
 def _headline(run: RunReport, style: Style) -> str:
-    verdict = style.paint(run.verdict.value, "bold", _LOOKS[run.verdict])
+    verdict = style.paint(run.verdict.value, "bold", LOOKS[run.verdict])
     if run.verdict is Verdict.UNDETERMINED:
         verdict += f" (could not be judged{_SO_FAR.get(run.so_far, '')})"
     elif run.confidence is not None:
         verdict += f" (confidence {share(run.confidence)})"
     return f"{style.paint(escape(run_title(run.run, run.name)), 'bold')}: {verdict}"
-
-
-def _one_line(run: RunReport, style: Style) -> str:
-    norm = deciding_series(run)
-    curve = "" if norm is None else "  " + sparkline(fit(norm.sketch, _SHORT_CURVE), style)
-    notes = f", {plural(len(run.findings), 'note')}" if run.findings else ""
-    return f"{_headline(run, style)}{notes}{curve}".rstrip()
 
 
 def source_lines(sources: Sequence[Source], style: Style) -> list[str]:

@@ -1,4 +1,4 @@
-"""A series as one line of characters."""
+"""A series as one line of characters over an axis."""
 
 from __future__ import annotations
 
@@ -13,16 +13,32 @@ _PLAIN_BARS = "_.:-=+*#"
 # A band narrower than one decade is drawn as if it were one: noise of 20 % must look flat (two bars at most).
 _MIN_DECADES = 1.0
 
+Ends = tuple[float, float]
+
+
+def ends_of(values: Sequence[float]) -> Ends | None:
+    """The sizes at the lower and the upper end of the logarithmic axis of a series; None where it has no size."""
+    logs = _logs_of(values)
+    if logs is None:
+        return None
+    low, high = logs
+    return 10**low, 10**high
+
 
 def sparkline(values: Sequence[float], style: Style) -> str:
     """One character a value: height by log10 of the size, `✕` for NaN and inf, the lowest bar for zero."""
     bars, bad = style.sign(_BARS, _PLAIN_BARS), style.sign("✕", "x")
-    sizes = [abs(v) for v in values]
-    logs = [math.log10(v) for v in sizes if math.isfinite(v) and v > 0]
-    low, high = (min(logs), max(logs)) if logs else (0.0, 0.0)
+    low, high = _logs_of(values) or (0.0, 1.0)
+    return "".join(_bar(abs(v), low, high, bars, bad, style) for v in values)
+
+
+def _logs_of(values: Sequence[float]) -> Ends | None:
+    logs = [math.log10(abs(v)) for v in values if math.isfinite(v) and v != 0]
+    if not logs:
+        return None
+    low, high = min(logs), max(logs)
     missing = max(0.0, _MIN_DECADES - (high - low))
-    low, high = low - missing / 2, high + missing / 2
-    return "".join(_bar(v, low, high, bars, bad, style) for v in sizes)
+    return low - missing / 2, high + missing / 2
 
 
 def _bar(size: float, low: float, high: float, bars: str, bad: str, style: Style) -> str:

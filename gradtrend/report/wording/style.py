@@ -10,8 +10,10 @@ _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1",
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What the reader's screen can show. `summary` asks for the closing line below several runs, `verbose`
-    for the measures behind findings and for more of the next actions.
+    """What the reader's screen can show. `summary` asks for the closing line below several runs, `verbose` for the
+    measures behind findings, more of the next actions, and of several runs for the details of those that are not well.
+
+    `width` is that of running text. `columns` and `rows` are those of a terminal, where tables are cut; None of a file.
     """
 
     colour: bool = False
@@ -19,6 +21,8 @@ class Style:
     width: int = 88
     summary: bool = True
     verbose: bool = False
+    columns: int | None = None
+    rows: int | None = None
 
     def paint(self, text: str, *looks: str) -> str:
         """`text` (escaped already) in the given looks, or as it is where colour is off."""

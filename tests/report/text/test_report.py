@@ -10,7 +10,7 @@ from gradtrend.model.finding import Finding
 from gradtrend.model.report import Failure, Report, RunReport
 from gradtrend.model.runlog import Skipped, Source
 from gradtrend.model.words import Severity, Verdict
-from gradtrend.report import REPORTERS
+from gradtrend.report import REPORTERS, SUFFIXES, format_of, known_suffixes
 from gradtrend.report.text.report import render_text, summary
 from gradtrend.report.wording.style import Style
 
@@ -44,7 +44,7 @@ def test_the_numbers_of_the_log_are_there(exploding: RunReport) -> None:
 
 def test_the_curve_marks_nan_and_inf(exploding: RunReport) -> None:
     curve = next(line for line in _text(exploding).splitlines() if line.startswith("  gradient_norm "))
-    assert curve.endswith("▁▁▁▅█✕✕")
+    assert curve.endswith("▁▁▁▅█✕✕  0.8 to 3.2e5")
 
 
 def test_the_measures_and_each_confidence_are_told_on_request(exploding: RunReport) -> None:
@@ -113,21 +113,45 @@ def test_could_not_judge_says_what_was_missing_and_what_to_log(unjudged: RunRepo
     assert "Next\n  Log the gradient norm at every step.\n" in text
 
 
-def test_several_runs_end_in_a_summary_and_stable_ones_take_one_line(report: Report) -> None:
+def test_several_runs_are_a_table_with_failures_and_a_summary_below(report: Report) -> None:
     text = render_text(report, Style())
     lines = text.splitlines()
-    assert lines[-1] == (
-        "4 runs: 1 exploding, 1 vanishing, 1 stable, 1 undetermined; 10 errors, 1 warning; 2 paths could not be read"
-    )
-    assert sum(line.startswith("runs/ok: stable (confidence 0.97)") for line in lines) == 1
+    assert [line.split()[0] for line in lines[1:5]] == ["exploding", "vanishing", "undetermined", "stable"]
+    assert "4 runs: 1 exploding, 1 vanishing, 1 stable, 1 undetermined; 10 errors, 1 warning; 2 paths could" in text
     assert "out/other: error: no such path\n  Check the spelling.\n" in text
     assert "out/bug: error: internal error: ValueError: odd\n" in text
+    assert lines[-1] == "Why, and what to do: gradtrend analyze RUN, or -v for the 3 that are not well."
+    assert "Next" not in lines
+
+
+def test_details_of_those_that_are_not_well_on_request(report: Report) -> None:
+    lines = render_text(report, Style(verbose=True)).splitlines()
+    heads = [line.split(":")[0] for line in lines if ": exploding (" in line or "vanishing (" in line]
+    assert heads == ["out/run", "runs/layers"]
+    assert lines.count("Next") == 3
+    assert not [line for line in lines if line.startswith("runs/ok:")]
 
 
 def test_one_run_has_no_summary(stable: RunReport) -> None:
     text = _text(stable)
     assert "1 run" not in text
-    assert "  grad_norm  ▄▅\n" in text
+    assert "  grad_norm  ▄▅  0.35 to 3.5\n" in text
+
+
+def test_a_terminal_shows_what_fits_of_the_well_ones(stable: RunReport, exploding: RunReport) -> None:
+    report = Report(1, (*(replace(stable, run=f"runs/{i}") for i in range(100)), replace(exploding, run="runs/bad")))
+    lines = render_text(report, Style(columns=80, rows=24)).splitlines()
+    assert len(lines) < 24
+    assert lines[2].startswith("exploding")
+    assert "85 more with nothing to look at, listed by -v" in lines
+    assert len(render_text(report, Style()).splitlines()) > 101
+    assert len(render_text(report, Style(columns=80, rows=24, verbose=True)).splitlines()) > 101
+
+
+def test_what_was_streamed_is_not_listed_again_unless_it_needs_a_look(stable: RunReport, exploding: RunReport) -> None:
+    text = render_text(Report(1, (stable, exploding)), Style(), streamed=True)
+    assert "runs/ok" not in text
+    assert "1 more with nothing to look at, as listed above" in text
 
 
 def test_summary_without_any_run() -> None:
@@ -142,12 +166,12 @@ def test_an_empty_report_is_empty() -> None:
 def test_colour_changes_nothing_but_colour(report: Report) -> None:
     plain, coloured = render_text(report, Style()), render_text(report, Style(colour=True))
     assert "\x1b[" not in plain
-    assert "\x1b[1;31mexploding" in coloured
+    assert "\x1b[31mexploding" in coloured
     assert _ANSI.sub("", coloured) == plain
 
 
 def test_ascii_where_unicode_cannot_be_shown(report: Report) -> None:
-    text = render_text(report, Style(unicode=False))
+    text = render_text(report, Style(unicode=False, verbose=True))
     assert text.isascii()
     assert "___=#xx" in text
 
@@ -192,10 +216,18 @@ def test_long_skipped_lists_are_counted() -> None:
 
 def test_the_reporters_are_listed_in_one_place(report: Report) -> None:
     drawn = ["html", "svg", "png"]
-    assert list(REPORTERS) == ["text", "json", *drawn, "junit", "sarif", "github", "gitlab", "markdown"]
+    assert list(REPORTERS) == ["text", "json", "jsonl", *drawn, "junit", "sarif", "github", "gitlab", "markdown"]
     for render in REPORTERS.values():
         text = render(report, Style())
         assert isinstance(text, bytes) or text.endswith("\n")
+
+
+def test_a_suffix_asks_for_a_format_that_there_is() -> None:
+    assert format_of("a/b.JSON") == "json"
+    assert format_of("report") is None
+    assert format_of("report.yaml") is None
+    assert all(format_of(f"x{suffix}") in {*REPORTERS, None} for suffix in SUFFIXES)
+    assert known_suffixes().startswith(".txt, .json, .jsonl")
 
 
 def test_a_run_of_a_store_has_its_name_beside_its_id(exploding: RunReport) -> None:

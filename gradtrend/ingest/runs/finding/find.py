@@ -26,12 +26,14 @@ from gradtrend.ingest.runs.finding.tree import (
     PassedOver,
     adapter_for,
     adapter_without_head,
+    first_below,
     found_below,
 )
 
 # Up to here a tree is read by one process anyway: others take about a second to start (`pipeline/parallel.py`).
 _TOGETHER_FILES = 150
 _TOGETHER_BYTES = 40_000_000
+_FIRST_FILES = 10  # beyond those, of a tree that is told to be large: some runs, of which a few may not be whole
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters at least: C: is a drive
 _ALL = WantedRuns()
@@ -56,6 +58,30 @@ def find_runs(
     if len(found) == 1 and address.wanted.ids:  # the address of a run's own page
         return (replace(found[0], name=path),)
     return tuple(replace(run, name=path + run.name.removeprefix(place)) for run in found)
+
+
+def first_runs(path: str, source: str = "auto", names: Sequence[str] = ()) -> tuple[RunFiles, ...]:
+    """The first shares of the logs of a large tree, for those who cannot wait for `find_runs`; none of a small one.
+
+    They are what `find_runs` gives as far as can be told: what lies elsewhere in the tree may belong to them. Raises
+    nothing: what cannot be read is told by `find_runs`.
+    """
+    root = Path(path)
+    try:
+        if path == "-" or not root.is_dir() or adapter_without_head(root, source) is not None:
+            return ()
+        found = first_below(root, source, names, _TOGETHER_FILES + _FIRST_FILES)
+    except OSError:
+        return ()
+    if found is None:
+        return ()
+    unfinished = {found.logs[-1].path.parent, *found.logs[-1].path.parents}
+    shares = _shares(path, root, found)
+    return tuple(
+        share
+        for share in shares
+        if share.logs and share.folder not in unfinished and all(log.adapter.runs is None for log in share.logs)
+    )
 
 
 def _address(path: str, source: str) -> Address | None:

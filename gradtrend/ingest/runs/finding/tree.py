@@ -107,14 +107,19 @@ def _claims_folder(adapter: Adapter, path: Path) -> bool:
         return False
 
 
+class _EnoughError(Exception):
+    """As many logs were found as are wanted for now."""
+
+
 class _Walk:
-    """One walk through the folders under a path.
+    """One walk through the folders under a path, to its end or until `most` logs are found.
 
     Nothing is entered or read twice: links are followed when all else has been seen, to what has not been.
     """
 
-    def __init__(self, source: str, names: Sequence[str]) -> None:
+    def __init__(self, source: str, names: Sequence[str], most: int | None = None) -> None:
         self._source = source
+        self._most = most
         self._names = names
         self._adapters = adapters_of(source)
         self._never = _NEVER if source in SOURCES else _NOTHING
@@ -143,6 +148,8 @@ class _Walk:
                 self._take(entry, depth)
 
     def _take(self, entry: Path, depth: int) -> None:
+        if self._most is not None and len(self.logs) >= self._most:
+            raise _EnoughError
         is_folder = False
         try:
             is_folder = entry.is_dir()
@@ -205,3 +212,16 @@ def found_below(folder: Path, source: str, names: Sequence[str] = ()) -> Found:
     walk = _Walk(source, names)
     walk.walk(folder)
     return Found(tuple(walk.logs), tuple(walk.with_debug), tuple(walk.passed_over))
+
+
+def first_below(folder: Path, source: str, names: Sequence[str], most: int) -> Found | None:
+    """What lies under a folder as far as the first so many logs; None where there are no more.
+
+    Raises OSError where the folder itself cannot be read.
+    """
+    walk = _Walk(source, names, most)
+    try:
+        walk.walk(folder)
+    except _EnoughError:
+        return Found(tuple(walk.logs), tuple(walk.with_debug), tuple(walk.passed_over))
+    return None

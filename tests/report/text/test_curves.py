@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from gradtrend.model.report import RunReport, SeriesReport
+from gradtrend.model.words import Role, Trend, Verdict
+from gradtrend.report.text.curves import curve_lines
+from gradtrend.report.wording.style import Style
+
+_NORM = SeriesReport(
+    "norm", Role.GRAD_NORM, None, 10, 0, 9, Trend.EXPLODING, 5, 1.0, 1e5, 5.0, (1.0,) * 5 + (10.0, 1e2, 1e3, 1e4, 1e5)
+)
+_LR = SeriesReport("lr", Role.LR, None, 10, 0, 9, sketch=tuple(10.0**-i for i in range(10)))
+
+
+def _lines(*series: SeriesReport, style: Style | None = None) -> list[str]:
+    return curve_lines(RunReport("r", Verdict.EXPLODING, 0.9, series=series), style or Style())
+
+
+def test_norm_and_rate_stand_over_one_axis_with_the_onset_and_the_ends_of_each() -> None:
+    assert _lines(_NORM, _LR)[:4] == [
+        "  norm   ▁▁▁▁▁▂▄▅▇█  1 to 1e5",
+        "  lr     ██▇▆▅▄▃▂▁▁  1.00e-9 to 1".replace("1.00e-9", "1e-9"),
+        "              ▲      ▲ onset, step 5",
+        "  steps  0 ────── 9  (log scales)",
+    ]
+
+
+def test_a_single_nan_that_the_curve_does_not_show_is_marked() -> None:
+    lines = _lines(replace(_NORM, onset_step=None, gaps=(2, 9)))
+    assert lines[1] == "           ✕      ✕  ✕ NaN/inf"
+
+
+def test_a_series_that_ends_early_leaves_blanks() -> None:
+    short = replace(_NORM, points=5, last_step=4, onset_step=None, sketch=(1.0,) * 5)
+    assert _lines(short, _LR)[0] == "  norm   ▅▅▅▅▅       0.32 to 3.2"
+
+
+def test_without_a_size_there_is_no_scale() -> None:
+    nothing = replace(_NORM, sketch=(math.nan, 0.0), onset_step=None, last_step=1)
+    assert _lines(nothing)[0].rstrip() == "  norm   ✕▁"
+
+
+def test_long_wide_names_do_not_push_the_curves() -> None:
+    wide = replace(_NORM, metric="勾配" * 40)
+    for line in _lines(wide, _LR, style=Style(width=60)):
+        assert len(line) <= 60
+
+
+def test_a_rate_alone_is_no_picture() -> None:
+    assert _lines(_LR) == []
