@@ -18,7 +18,7 @@ from tests.places import ROOT
 
 PACKAGE = Path(gradtrend.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-MAX_FILES_A_FOLDER = 16
+MAX_FILES_A_FOLDER = 17
 MAX_MEDIAN_LINES = 100
 MAX_FILE_LINES = 320
 MAX_FUNCTION_LINES = 55

@@ -14,7 +14,7 @@ from click.testing import Result
 Call = Callable[..., Result]
 CONTROLS = {"ESC": r"\u001b[31m", "CSI": r"\u009b31m", "BELL": r"\u0007", "right to left": r"\u202e", "return": r"\r"}
 RULE = """
-id = "MY@001"
+id = "MY001"
 name = "my@name"
 severity = "warning"
 summary = "sum@mary"
@@ -79,12 +79,12 @@ def test_nothing_that_a_terminal_would_obey_is_shown(call: Call, exploding: Path
 
 def test_what_is_escaped_is_there(call: Call, exploding: Path, tmp_path: Path) -> None:
     folder = rules(tmp_path / "rules", "ESC")
-    page = call("rule", "MY\x1b[31m001", "--rules", folder).stdout
+    page = call("rule", "MY001", "--rules", folder).stdout
     assert is_safe(page)
-    for field in ("MY@001", "my@name", "sum@mary", "he@lp", "bli@nd", "wh@y", "act@ion"):
+    for field in ("my@name", "sum@mary", "he@lp", "bli@nd", "wh@y", "act@ion"):
         assert field.replace("@", r"\x1b[31m") in page
     report = call("analyze", exploding, "--rules", folder).stdout
-    assert r"MY\x1b[31m001 my\x1b[31mname" in report
+    assert r"MY001 my\x1b[31mname" in report
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
@@ -94,11 +94,11 @@ def test_a_rules_file_is_printed_as_it_is_but_on_a_terminal(tmp_path: Path) -> N
     folder = tmp_path / "rules"
     folder.mkdir()
     (folder / "mine.toml").write_text(RULE.replace("@", "\u009b31m"), encoding="utf-8")
-    words = ["rule", "MY\u009b31m001", "--format", "toml", "--rules", str(folder)]
+    words = ["rule", "MY001", "--format", "toml", "--rules", str(folder)]
     command = [sys.executable, "-m", "gradtrend", *words]
     assert subprocess.run(command, capture_output=True, check=True).stdout == (folder / "mine.toml").read_bytes()
     ours, theirs = pty.openpty()
     subprocess.run(command, stdout=theirs, check=True)
     shown = os.read(ours, 1 << 16)
     assert "\u009b".encode() not in shown
-    assert rb"MY\x9b31m001" in shown
+    assert rb"my\x9b31mname" in shown

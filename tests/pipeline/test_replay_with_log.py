@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 from gradtrend.model.replay import Outcome, ReplayCause
-from gradtrend.pipeline.analyze import analyze_run
+from gradtrend.pipeline.programs.one_by_one import analyze_run
 from gradtrend.pipeline.replay import replay_path
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.replay import ReplayOptions
