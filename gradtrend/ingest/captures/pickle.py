@@ -7,6 +7,7 @@ have called. The opcodes are parsed by `pickletools`, which never reads past the
 from __future__ import annotations
 
 import pickletools
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,7 +60,12 @@ def load(data: bytes, sizes: Mapping[str, int]) -> Node:
     `sizes` maps storage keys to the bytes present. Raises `InputError` for a pickle that is cut, malformed, too large,
     or declares tensors that do not fit their storages.
     """
-    machine = _Machine(sizes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an escape that a damaged text ends with: it is read all the same
+        return _run(data, _Machine(sizes))
+
+
+def _run(data: bytes, machine: _Machine) -> Node:
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
             if count >= MAX_OPCODES:

@@ -146,3 +146,8 @@ _TEXT = b"X\x00\x00\x10\x00" + b"a" * (1 << 20)
 def test_a_large_value_used_again_and_again_is_refused(data: bytes) -> None:
     with pytest.raises(InputError, match="damaged or hostile"):
         load(data, {})
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_text_that_ends_in_half_an_escape_is_read_without_a_warning() -> None:
+    assert load(b"\x80\x02S'a\\q'\n.", {}) == "a\\q"
