@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +17,8 @@ from gradtrend.cli.output import announce, complain, stdout_style, tell_failures
 from gradtrend.cli.outputs import Output, deliver, outputs_of
 from gradtrend.cli.progress import Progress, shown
 from gradtrend.cli.project import project_of, project_options
-from gradtrend.cli.target import prepared
+from gradtrend.cli.target import Target, prepared
+from gradtrend.errors import ConfigError
 from gradtrend.loading import loaded
 from gradtrend.model.report import Policy, Report, RunReport
 from gradtrend.pipeline.selection import parse_fail_on, split_list
@@ -83,6 +86,7 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
     settlement = project.settlement(policy)
     outputs = outputs_of(given["outputs"], given["format_"])
     baseline = prepared(given["write_baseline"]) if given["write_baseline"] else None
+    _check_apart(outputs, baseline, project.baseline)
     reading = ("metric", "loss", "lr", "source", "columns", "run_ids", "experiment", "newest")
     names = (*reading, "rules_dir", "limits", "select", "ignore", "replay", "trust")
     points = max(POINTS.get(output.format, 0) for output in outputs)
@@ -109,6 +113,14 @@ def analyze(paths: tuple[str, ...], **given: Any) -> int:
         announce(remark)
     tell_failures(failures, given["debug"], in_text)
     return report.exit_code
+
+
+def _check_apart(outputs: Sequence[Output], written: Target | None, read: Path | None) -> None:
+    """Raise `ConfigError` where a report would replace the file of known findings, the one read or the one written."""
+    kept = {os.path.realpath(path) for path in (written.path if written else None, read) if path is not None}
+    for output in outputs:
+        if output.target is not None and os.path.realpath(output.target.path) in kept:
+            raise ConfigError(f"-o {output.target.path}: holds the known findings", "Name another file for the report.")
 
 
 def _settling(settlement: Settlement) -> Callable[[RunReport], RunReport]:

@@ -17,7 +17,7 @@ def add_to_job_summary(report: Report) -> None:
     no exit code: the annotations are there.
     """
     file = os.environ.get(_VARIABLE)
-    if not file:
+    if not file or Path(file).is_fifo():  # whose reader might never come
         return
     try:
         with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as summary:

@@ -73,7 +73,7 @@ def config_from(config: Path | None, no_config: bool) -> Config:
 
     if config is not None and no_config:
         raise ConfigError("--config and --no-config exclude each other")
-    return Config() if no_config else load_config(Path.cwd(), config)
+    return Config() if no_config else load_config(Path(working_folder()), config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,25 @@ def project_of(given: dict[str, Any]) -> Project:
         "rules_dir": config.rules or None,
     }
     merged = given | {name: value for name, value in below_it.items() if not given[name] and given[name] != ""}
-    folder = str(Path.cwd())
+    folder = working_folder()
     return Project(config, merged | {"limits": config.limits}, folder, anchor_at(given["anchor"], folder))
+
+
+def working_folder() -> str:
+    """The absolute path of the working folder. Raises ConfigError where it has been deleted."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        raise ConfigError(
+            "the working folder does not exist any more", "Go to another folder, and call again."
+        ) from None
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # longer than names are, or with a NUL
+        return False
 
 
 def anchor_at(text: str | None, folder: str) -> Anchor | None:
@@ -133,9 +150,9 @@ def anchor_at(text: str | None, folder: str) -> Anchor | None:
         return None
     file, line = text, None
     head, colon, tail = text.rpartition(":")
-    if not Path(text).is_file() and colon and tail.isascii() and tail.isdigit():
+    if not _is_file(text) and colon and tail.isascii() and tail.isdigit():
         file, line = head, int(tail[:9])
-    if not Path(file).is_file():
+    if not _is_file(file):
         raise ConfigError(f"--anchor {text}: no such file", "Name a file of the repository: --anchor train.yaml:12")
     path = below(file, folder)
     if path is None or line == 0:

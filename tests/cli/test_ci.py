@@ -132,7 +132,17 @@ def test_an_anchor_is_where_findings_are_told(call: Call, project: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "anchor", ["gone.yaml", "train.yaml:0", "train.yaml:x", "", "out", str(EXPLODING / "metrics.jsonl")]
+    "anchor",
+    [
+        "gone.yaml",
+        "x" * 300,
+        f"a:{'9' * 5000}",
+        "train.yaml:0",
+        "train.yaml:x",
+        "",
+        "out",
+        str(EXPLODING / "metrics.jsonl"),
+    ],
 )
 def test_an_anchor_that_is_no_file_of_the_project_is_refused(call: Call, project: Path, anchor: str) -> None:
     done = call("analyze", "out/run", "--anchor", anchor)
@@ -181,3 +191,22 @@ def test_hostile_names_of_logs(call: Call, tmp_path: Path, format_: str) -> None
     assert fails(format_, text)
     assert "\x1b" not in text
     assert "\u2028" not in text
+
+
+def test_a_report_never_replaces_the_known_findings(call: Call, project: Path) -> None:
+    known = project / "known.json"
+    assert call("analyze", "out/run", "--write-baseline", known).exit_code in (0, 1)
+    before = known.read_bytes()
+    for words in (["--baseline", known, "-o", known], ["--write-baseline", "new.json", "-o", project / "new.json"]):
+        done = call("analyze", "out/run", *words)
+        assert done.exit_code == 2
+        assert "holds the known findings" in done.stderr
+    assert known.read_bytes() == before
+
+
+def test_a_job_summary_that_is_a_pipe_is_not_waited_for(
+    call: Call, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(project / "pipe")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project / "pipe"))
+    assert call("analyze", "out/run", "--format", "github").exit_code in (0, 1)

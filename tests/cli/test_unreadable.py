@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 
 from tests.places import EXPLODING
-from tests.processes import without_override
+from tests.processes import python, without_override
 
 Call = Callable[..., Result]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
@@ -105,3 +105,12 @@ def test_a_folder_of_rules_that_may_not_be_looked_into(runs: Path) -> None:
     done = without_override("-c", code, runs / "good", runs / "locked")
     assert "ConfigError: --rules" in done.stderr
     assert "Permission denied" in done.stderr
+
+
+def test_a_working_folder_that_was_deleted(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = "import os, sys; os.rmdir(os.getcwd()); from gradtrend.cli import main; main(sys.argv[1:])"
+    done = python("-c", code, "analyze", EXPLODING, folder=gone)
+    assert done.returncode == 2
+    assert "working folder does not exist any more" in done.stderr

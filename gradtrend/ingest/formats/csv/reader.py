@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePath
+from string import whitespace
 from typing import BinaryIO
 
 from gradtrend.errors import EmptyLogError, InputError
@@ -131,8 +132,9 @@ def _table(lines: Iterator[Line], path: Path, skipped: list[Skipped]) -> tuple[H
 def _rows(lines: Iterable[Line], header: Header, skipped: list[Skipped]) -> Iterator[Row]:
     separator, width = header.separator, len(header.names)
     ends: deque[str] = deque(maxlen=_COMPARED)
+    blank = f"{whitespace}{separator}" if width > 1 else None  # a column alone may be empty on purpose
     for number, line, ended in lines:
-        if not line.strip() or line.startswith("#"):  # a remark
+        if not line.strip(blank) or line.startswith("#"):  # a row of nothing, a remark
             continue
         cells = split(line, separator) if '"' in line else [cell.strip() for cell in line.split(separator)]
         if len(cells) != width:

@@ -97,11 +97,14 @@ class Api:
 
 
 def objects(answer: Mapping[str, Any], field: str) -> list[dict[str, Any]]:
-    """The list of objects in a field of an answer, which leaves out an empty one. Raises RefusedError."""
+    """The list of objects in a field of an answer, which leaves out an empty one; what is none stands as an empty one.
+
+    Raises RefusedError.
+    """
     found = answer.get(field, [])
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(found, list):
         raise RefusedError(f"its answer has no list of {field}")
-    return found
+    return [one if isinstance(one, dict) else {} for one in found]
 
 
 def _object_of(answer: Answer) -> dict[str, Any]:

@@ -147,7 +147,15 @@ def _run_pages(
     api: Api, options: Mapping[str, Any], names: Mapping[str, tuple[str, ...]] | None = None
 ) -> Iterator[list[StoredRun]]:
     for page in api.pages(api.post, "runs/search", "runs", {"max_results": _RUNS_A_PAGE, **options}):
-        yield [_stored_run(run, names or {}) for run in page]
+        yield [_listed_run(run, names or {}, place) for place, run in enumerate(page)]
+
+
+def _listed_run(run: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], place: int) -> StoredRun:
+    """A run as a list has it; one that is not whole stays one, so that it is told and loses none of the others."""
+    try:
+        return _stored_run(run, names)
+    except _ODD_ANSWER:
+        return StoredRun(f"run {place} of a list, which is not whole", name=None, started=None, has_metrics=True)
 
 
 def _stored_run(run: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> StoredRun:
@@ -158,12 +166,19 @@ def _stored_run(run: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) ->
     return StoredRun(
         id=str(info.get("run_id") or info["run_uuid"]),
         name=str(info.get("run_name") or tags.get("mlflow.runName") or "") or None,
-        started=None if started is None else float(started) / 1000,
-        has_metrics=bool(objects(data, "metrics")),
+        started=_seconds(started),
+        has_metrics=bool(data.get("metrics")),
         deleted=info.get("lifecycle_stage") == "deleted",
         experiment=(experiment, *names.get(experiment, ())),
         parent=tags.get(_PARENT, ""),
     )
+
+
+def _seconds(milliseconds: Any) -> float | None:
+    try:
+        return float(milliseconds) / 1000
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _history(api: Api, run: str, metric: str) -> list[dict[str, Any]]:

@@ -250,3 +250,19 @@ def test_odd_values(tmp_path: Path) -> None:
         (reading,) = server.read(address, ReadOptions(StoredRun("a" * 32, None, None, has_metrics=True)))
     assert [str(value) for value in reading.series["n"]["value"]] == ["2.5", "nan", "inf", "nan"]
     assert reading.skipped_count == 1
+
+
+def test_a_run_of_a_list_that_is_not_whole_loses_none_of_the_others() -> None:
+    odd = [{"info": None}, None, 3, {"data": {"metrics": 1}}, {**RUN, "data": {"metrics": [None]}}]
+    info = {"run_id": "a" * 32, "experiment_id": "0", "lifecycle_stage": "active"}
+    late = {"info": {**info, "start_time": "x", "run_id": "b" * 32}, "data": RUN["data"]}
+
+    def answers(handler: Handler, what: str) -> None:
+        experiments = {"experiments": [{"experiment_id": "0"}]}
+        tell(handler, experiments if what.startswith("experiments") else {"runs": [*odd, RUN, late]})
+
+    with serving(answers) as address:
+        found = server.runs(address, WantedRuns())
+    assert len(found) == len(odd) + 2
+    assert [run.id for run in found[-2:]] == ["a" * 32, "b" * 32]
+    assert sum("not whole" in run.id for run in found) == 4
