@@ -94,7 +94,7 @@ def test_json_is_the_contract(call: Call, exploding: Path, stable: Path, tmp_pat
 def test_quiet_is_silent_where_nothing_is_wrong(call: Call, exploding: Path, stable: Path) -> None:
     assert call("analyze", stable, "--quiet").output == ""
     loud, quiet = call("analyze", exploding, stable).output, call("analyze", exploding, stable, "-q").output
-    assert str(stable) in loud
+    assert str(stable.relative_to(stable.parents[1])) in loud  # what all runs lie below is told once
     assert str(stable) not in quiet
     assert "2 runs" not in quiet
     assert quiet.startswith(f"{exploding}: exploding")
