@@ -75,6 +75,7 @@ def place(tmp_path: Path) -> Path:
     for name, text in TABLES.items():
         (tmp_path / name).write_text(text)
     shutil.copytree(next((RUNS / "wandb").iterdir()), tmp_path / "wandb")
+    (tmp_path / "known-findings.json").write_text('{"gradtrend_baseline": 1, "findings": []}')
     (tmp_path / "mlruns").mkdir()
     (tmp_path / "my-rules").mkdir()
     return tmp_path
