@@ -146,7 +146,7 @@ def pace_of(steps: IntArray) -> float | None:
 def _median_in_place(values: FloatArray) -> float:
     middle = len(values) // 2
     values.partition(middle)
-    return float(values[middle] if len(values) % 2 else (values[:middle].max() + values[middle]) / 2)
+    return float(values[middle] if len(values) % 2 else values[:middle].max() / 2 + values[middle] / 2)
 
 
 def quantile(values: FloatArray, share: float) -> float:

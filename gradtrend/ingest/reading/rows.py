@@ -121,11 +121,16 @@ def step_or_epoch(row: Mapping[str, Any], floats: bool = False) -> int | None:
     return whole(epoch)
 
 
+_LATEST_TIME = 1e20  # beyond the nanoseconds of any clock; a whole number may be too large for a float
+
+
 def time_of(row: Mapping[str, Any]) -> float | None:
     """Seconds since the epoch where the row gives them as a number of that size."""
     for key in TIME_KEYS:
         value = row.get(key)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > EARLIEST_TIME:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            continue
+        if EARLIEST_TIME < value < _LATEST_TIME:
             return value / 1000 if value > FIRST_MILLISECONDS else float(value)
     return None
 

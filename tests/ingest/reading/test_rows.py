@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradtrend.ingest.reading.rows import flatten, settings_in, step_of
+from gradtrend.ingest.reading.rows import flatten, settings_in, step_of, time_of
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,8 @@ def test_a_row_of_any_depth() -> None:
     for _ in range(20_000):
         deep = {"": deep}
     assert [value for _, value in flatten(deep)] == [1]
+
+
+def test_a_time_beyond_any_clock_is_none() -> None:
+    assert time_of({"timestamp": 10**400}) is None
+    assert time_of({"timestamp": 1.7e9}) == 1.7e9
