@@ -92,8 +92,13 @@ def _norms(gradients: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [torch.linalg.vector_norm(gradient) for gradient in wide]
 
 
+def values_of(gradient: torch.Tensor) -> torch.Tensor:
+    """The elements of a gradient; of a sparse one (of an embedding) those that it has."""
+    return gradient.coalesce().values() if gradient.is_sparse else gradient
+
+
 def _dense(gradient: torch.Tensor) -> torch.Tensor:
-    values = gradient.coalesce().values() if gradient.is_sparse else gradient
+    values = values_of(gradient)
     return torch.view_as_real(values.resolve_conj()) if values.is_complex() else values
 
 

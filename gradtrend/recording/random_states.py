@@ -10,7 +10,7 @@ import torch
 
 
 def present_states(device: torch.device) -> dict[str, Any]:
-    """The present states, by generator, as `set_states` of a replay takes them."""
+    """The present states, by generator, as a replay puts them back."""
     states: dict[str, Any] = {
         "torch": torch.get_rng_state(),
         "python": random.getstate(),

@@ -18,7 +18,6 @@ from gradtrend.model.rule import Condition, Rule
 
 # A rule's id or name, and its limits as TOML has them.
 Limits = Mapping[str, Mapping[str, Any]]
-_SIDES = ("above", "below")
 _EVERYWHERE = None  # in place of a way to fire
 _LARGEST = sys.float_info.max  # TOML has integers of any length
 _SHOWN_WAYS = 3

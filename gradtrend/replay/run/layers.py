@@ -10,6 +10,7 @@ from statistics import median
 import torch
 
 from gradtrend.model.replay import LayerGradient
+from gradtrend.recording.around import values_of
 from gradtrend.replay.run.operators import parameter_norm
 from gradtrend.replay.run.step import EXPLOSION
 from gradtrend.replay.subject.state import bare
@@ -52,7 +53,7 @@ def _entry(
 ) -> LayerGradient:
     gradient = parameter.grad
     assert gradient is not None
-    dense = gradient.coalesce().values() if gradient.is_sparse else gradient
+    dense = values_of(gradient)
     zeros = float((dense == 0).double().mean()) if dense.numel() else 0.0
     finite = math.isfinite(norm) and bool(torch.isfinite(dense).all())
     share = norm * norm / total if finite and total else None

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from gradtrend.model.replay import Magnitude
+from gradtrend.recording.around import values_of
 
 # Their output is whatever lay in memory.
 _UNINITIALISED = frozenset(
@@ -123,7 +124,7 @@ def is_finite(tensor: torch.Tensor) -> bool:
 
 def gradient_is_finite(gradient: torch.Tensor) -> bool:
     """Whether every element is finite; a sparse gradient's (of an embedding) are its values."""
-    values = gradient.coalesce().values() if gradient.is_sparse else gradient
+    values = values_of(gradient)
     return not values.numel() or is_finite(values)
 
 
@@ -132,7 +133,7 @@ def parameter_norm(tensor: torch.Tensor | None) -> float:
     if tensor is None:
         return 0.0
     wide = torch.float32 if tensor.device.type == "mps" else torch.float64
-    values = tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach()
+    values = values_of(tensor.detach())
     values = torch.view_as_real(values.resolve_conj()) if values.is_complex() else values
     norm = float(torch.linalg.vector_norm(values, dtype=wide))
     largest = float(values.abs().max()) if math.isinf(norm) else 0.0

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from gradtrend.recording.around import values_of
 from gradtrend.replay.run.operators import gradient_is_finite, parameter_norm
 from gradtrend.replay.run.stream import LARGE, GradientStream
 from gradtrend.replay.subject import precision as precisions
@@ -113,7 +114,7 @@ def _norm_overflows(model: torch.nn.Module, norm: float, scale: float) -> bool:
     """
     if norm / scale < _SAFE_NORM or not math.isfinite(norm):
         return False
-    dense = [(grad.coalesce().values() if grad.is_sparse else grad) / scale for grad in _gradients(model)]
+    dense = [values_of(grad) / scale for grad in _gradients(model)]
     norms = [torch.linalg.vector_norm(grad) for grad in dense]
     return not math.isfinite(torch.linalg.vector_norm(torch.stack([n.to(norms[0].device) for n in norms])).item())
 

@@ -28,8 +28,7 @@ def blame(subject: Subject, precision: str, backward: bool) -> Blame:
 
     `backward` says whether the failure needs the backward pass to show.
     """
-    with subject.in_type_of(precision) as present:
-        whole = list(present)
+    whole = subject.batches_in(precision)
     bad = [index for index, batch in enumerate(whole) if _fails(subject, precision, index, batch, backward)]
     if not bad:
         return Blame((), note=_none_alone(len(whole), backward))
@@ -75,7 +74,7 @@ def _searched(subject: Subject, precision: str, index: int, batch: Any, backward
 def _searched_along(
     subject: Subject, precision: str, index: int, batch: Any, layout: Layout, backward: bool
 ) -> _Searched:
-    parts, _ = part_runs(subject, precision, index, batch, layout, backward)
+    parts = part_runs(subject, precision, index, batch, layout, backward)
     numbers, note, together = _search(parts)
     return _Searched(
         size=layout.size,

@@ -82,13 +82,11 @@ class PartRuns:
             return run_step(self.subject, self.precision, only=only, backward=self.backward, watch=watch)
 
 
-def part_runs(
-    subject: Subject, precision: str, index: int, batch: Any, layout: Layout, backward: bool
-) -> tuple[PartRuns, StepResult]:
-    """What runs parts of this microbatch, and the result of the whole of it. Raises what the model raises."""
+def part_runs(subject: Subject, precision: str, index: int, batch: Any, layout: Layout, backward: bool) -> PartRuns:
+    """What runs parts of this microbatch, after one run of the whole of it. Raises what the model raises."""
     tape = Tape(layout.size)
-    whole = run_step(subject, precision, only=[(index, batch)], backward=backward, watch=recording(tape))
-    return PartRuns(subject, precision, index, batch, layout, backward, tape), whole
+    run_step(subject, precision, only=[(index, batch)], backward=backward, watch=recording(tape))
+    return PartRuns(subject, precision, index, batch, layout, backward, tape)
 
 
 def failing_alone(parts: PartRuns) -> list[int]:

@@ -18,8 +18,7 @@ _OUTLIER = 10.0
 
 def shares(subject: Subject, precision: str) -> tuple[Share, ...]:
     """Microbatches, then the samples of the one with the largest norm; each norm is of that part's loss alone."""
-    with subject.in_type_of(precision) as present:
-        whole = list(present)
+    whole = subject.batches_in(precision)
     found = []
     for index, batch in enumerate(whole):
         norm = run_step(subject, precision, only=[(index, batch)]).gradient_norm
@@ -31,7 +30,7 @@ def shares(subject: Subject, precision: str) -> tuple[Share, ...]:
     layout = batches.layout_of(whole[index], time_comes_first(subject.model))
     if layout is None or not 1 < layout.size <= _MAX_SAMPLES_RUN:
         return tuple(found)
-    parts, _ = part_runs(subject, precision, index, whole[index], layout, backward=True)
+    parts = part_runs(subject, precision, index, whole[index], layout, backward=True)
     for number in range(layout.size):
         result = parts.result_of([number])
         if result is not None and result.gradient_norm is not None:

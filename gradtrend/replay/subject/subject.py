@@ -117,6 +117,11 @@ class Subject:
             self.states_at[index] = present_states(self.device), dict(plain_attributes(self.model))
         return self.compute_loss(map_tensors(batch, torch.clone), index)
 
+    def batches_in(self, precision: str) -> list[Any]:
+        """The microbatches in the type that `precision` needs."""
+        with self.in_type_of(precision) as batches:
+            return list(batches)
+
     @contextmanager
     def in_type_of(self, precision: str) -> Iterator[list[Any]]:
         """Parameters, buffers and batches in the type that `precision` needs; yields the batches.
