@@ -11,8 +11,10 @@ from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
 from gradtrend.ingest.runs.finding.find import find_runs, first_runs
 from gradtrend.ingest.runs.finding.in_memory import run_of_table
-from gradtrend.ingest.runs.finding.places import home_of, place_of
+from gradtrend.ingest.runs.finding.listing import Listing, listing_of, signatures
+from gradtrend.ingest.runs.finding.places import home_of, natural, place_of
 from gradtrend.ingest.runs.finding.run_files import RunFiles
+from gradtrend.ingest.runs.finding.tree import Known
 from gradtrend.ingest.runs.load import load_run
 from gradtrend.ingest.runs.parts import Choice, RunParts
 from gradtrend.ingest.runs.read import read_runs
@@ -24,6 +26,8 @@ __all__ = [
     "Adapter",
     "Choice",
     "Column",
+    "Known",
+    "Listing",
     "ReadOptions",
     "Reading",
     "RunFiles",
@@ -36,11 +40,14 @@ __all__ = [
     "first_runs",
     "home_of",
     "is_settings_file",
+    "listing_of",
     "load_run",
+    "natural",
     "nulls_told_apart",
     "place_of",
     "read_runs",
     "run_of_table",
     "series_of",
     "settings_of",
+    "signatures",
 ]

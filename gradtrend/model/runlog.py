@@ -112,6 +112,7 @@ class RunLog:
     reasons: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
     folder: Path | None = None
+    hyperparameters: tuple[tuple[str, bool | int | float | str | None], ...] = ()
 
 
 def rows_that_count(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

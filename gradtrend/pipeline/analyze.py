@@ -75,7 +75,7 @@ def _first(paths: Sequence[str], options: AnalyzeOptions) -> Sequence[RunFiles]:
     return first_runs(paths[0], options.format, options.names)
 
 
-def _told(heard: Heard, count: int | None, outcome: Outcome[RunReport]) -> None:
+def _told(heard: Heard, count: int | None, place: int, outcome: Outcome[RunReport]) -> None:
     heard(*outcome, count)
 
 

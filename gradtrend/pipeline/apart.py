@@ -29,14 +29,14 @@ def each_apart(
     options: AnalyzeOptions,
     use: Callable[[RunLog], _T],
     processes: int,
-    heard: Callable[[Outcome[_T]], None] | None = None,
+    heard: Callable[[int, Outcome[_T]], None] | None = None,
 ) -> list[Outcome[_T]]:
     """The use of each run of each job, in order. With `processes`, several runs are read by so many others at most, and
     what kills these is a failure; one run alone is read here, unless memory is limited, and with 0 all are. `heard` is
-    given each outcome as soon as it is there.
+    given each outcome with the place of its job as soon as it is there.
     """
     processes = processes if may_be_several(jobs) or memory_limit() is not None else 0
-    seconds = sum(_seconds(job) for job in jobs if isinstance(job, RunFiles))
+    seconds = sum(seconds_of(job) for job in jobs if isinstance(job, RunFiles))
     streams = [place for place, job in enumerate(jobs) if isinstance(job, RunFiles) and job.is_stream]
     quiet = not options.replay  # what a captured model prints is shown
     work = partial(_used, options, use)
@@ -45,13 +45,13 @@ def each_apart(
     def tell(place: int, outcome: Outcome[_T] | Lost) -> None:
         if heard is not None and not isinstance(outcome, Lost) and _whole(jobs[place], outcome) is None:
             told.add(place)
-            heard(outcome)
+            heard(place, outcome)
 
     settled = []
     for place, outcome in enumerate(parallel.in_order(work, jobs, seconds, processes, streams, quiet, tell)):
         settled.append(_settled(jobs[place], outcome, options, work, min(processes, 1)))
         if heard is not None and place not in told:
-            heard(settled[-1])
+            heard(place, settled[-1])
     return settled
 
 
@@ -118,7 +118,7 @@ def _read(options: AnalyzeOptions, job: RunFiles) -> Failure | None:
     return failure if failure is not None and is_no_ones(failure) else None
 
 
-def _seconds(run: RunFiles) -> float:
+def seconds_of(run: RunFiles) -> float:
     """About how long a run takes. What a store's folder holds is not worth finding out."""
     try:
         size = sum(log.path.stat().st_size for log in run.logs)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from gradtrend.errors import ConfigError, GradtrendError
-from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
+from gradtrend.ingest import Known, RunFiles, RunParts, adapters_of, find_runs
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
@@ -18,11 +18,14 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failure]:
-    """The runs at a path, or the one failure to find any. Raises `ConfigError` for a source that there is not."""
+def found_runs(path: str, options: AnalyzeOptions, known: Known | None = None) -> Sequence[RunFiles | Failure]:
+    """The runs at a path, or the one failure to find any; `known` is what was found out of its files before.
+
+    Raises `ConfigError` for a source that there is not.
+    """
     adapters_of(options.format)
     failures: list[Failure] = []
-    find = lambda: find_runs(path, options.format, options.wanted, options.names)  # noqa: E731
+    find = lambda: find_runs(path, options.format, options.wanted, options.names, known)  # noqa: E731
     return _guarded(path, options, find, failures) or failures
 
 

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator
 
 from gradtrend.detect.counsel.facts import Facts
 from gradtrend.model.advice import LOGGING_IDS
-from gradtrend.model.words import Verdict
+from gradtrend.model.badness import SICK
 
-_SICK = (Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.DIVERGING, Verdict.VANISHING)
 # Notes on a norm that is logged, and so that it should be logged otherwise.
 _NORM_OF_LITTLE_USE = frozenset({"GT502", "GT505", "GT506", "GT507", "GT521", "GT522"})
 # Of each pair the second says what contradicts the first, or the same once more.
@@ -43,7 +42,7 @@ def _by_the_log(facts: Facts, ids: Collection[str | None], known: Collection[str
     if facts.failed and not facts.trained:
         yield "resume-earlier"
     changes = [one for one in ids if one is not None and one not in LOGGING_IDS and one != "nothing-to-do"]
-    sick = facts.verdict in _SICK or facts.failed or (facts.alarmed and changes and not facts.healthy)
+    sick = facts.verdict in SICK or facts.failed or (facts.alarmed and changes and not facts.healthy)
     if sick and "nothing-to-do" not in known:
         yield "nothing-to-do"
 

@@ -7,8 +7,10 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -20,6 +22,7 @@ from gradtrend.model.runlog import Skipped
 CHUNK_BYTES = 4 * 1024 * 1024  # large enough that the work a chunk costs in Python does not show
 _LINES_TOLD_BY = 2  # a header and a row
 _UTF8_BOM = codecs.BOM_UTF8
+_A_LINE = re.compile(rb"[^\r\n]+")
 _CUT = "the compressed file ends early or is damaged"
 
 
@@ -200,6 +203,12 @@ def decoded_head(head: bytes) -> bytes:
     except _damage():
         return text  # a head ends in the middle of the compressed data
     return text
+
+
+def first_lines(text: bytes, most: int) -> list[bytes]:
+    """The first so many lines that are not blank."""
+    lines = (line[0] for line in _A_LINE.finditer(text))
+    return list(islice((line for line in lines if line.strip()), most))
 
 
 def _damage() -> tuple[type[Exception], ...]:

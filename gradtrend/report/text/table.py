@@ -49,16 +49,30 @@ def head_lines(below: str, style: Style) -> list[str]:
 
 def row(run: RunReport, below: str, style: Style) -> str:
     """Verdict, confidence, onset, last value, why, and the name without the folder that all lie below."""
-    onset, last = onset_of(run), ends_at(run)
+    title = run_title(run.run.removeprefix(below), run.name)
+    return line(run.verdict, run.confidence, onset_of(run), ends_at(run), because(run), title, is_well(run), style)
+
+
+def line(
+    verdict: Verdict | None,
+    confidence: float | None,
+    onset: int | None,
+    last: float | None,
+    why: str,
+    title: str,
+    well: bool,
+    style: Style,
+) -> str:
+    """A row of the table, of these values; a run without a verdict could not be read."""
     cells = (
-        run.verdict.value,
-        "-" if run.confidence is None else share(run.confidence),
+        "unreadable" if verdict is None else verdict.value,
+        "-" if confidence is None else share(confidence),
         "-" if onset is None else str(onset),
         "-" if last is None else number(last),
-        escape(because(run)) or "-",
-        escape(run_title(run.run.removeprefix(below), run.name)),
+        escape(why) or "-",
+        escape(title),
     )
-    look = LOOKS[run.verdict] if is_well(run) or run.verdict is not Verdict.STABLE else "yellow"
+    look = "yellow" if verdict is None or (verdict is Verdict.STABLE and not well) else LOOKS[verdict]
     return _line(cells, style, look)
 
 

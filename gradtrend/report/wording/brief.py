@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from gradtrend.model import badness
 from gradtrend.model.advice import SoFar
 from gradtrend.model.finding import Finding, by_weight
 from gradtrend.model.numbers import times
@@ -13,8 +14,6 @@ from gradtrend.model.words import Cause, Role, Severity, Verdict
 from gradtrend.report.wording.numbers import number
 from gradtrend.report.wording.subject import deciding_series
 
-SICK = frozenset({Verdict.EXPLODING, Verdict.NAN_COLLAPSE, Verdict.DIVERGING, Verdict.VANISHING})
-_PLACES = {verdict: place for place, verdict in enumerate(Verdict)}
 _FELL = 10  # times: a fall that a reader would see on a log scale
 _LAYERS = {"vanishing-layer": ("vanishes", "vanish"), "exploding-layer": ("explodes", "explode")}
 
@@ -25,27 +24,19 @@ def deciding_loss(run: RunReport) -> SeriesReport | None:
     return next((s for s in losses if s.onset_step is not None), losses[0] if losses else None)
 
 
-def is_sick(run: RunReport) -> bool:
-    """Whether something is wrong with the training itself."""
-    return run.verdict in SICK or any(f.severity is Severity.ERROR for f in run.findings)
+def worst_severity(run: RunReport) -> Severity | None:
+    """The severity of the worst finding."""
+    return max((finding.severity for finding in run.findings), key=lambda severity: severity.rank, default=None)
 
 
 def is_well(run: RunReport) -> bool:
     """Whether there is nothing to look at: judged, not sick, and no warning."""
-    judged = run.verdict is not Verdict.UNDETERMINED
-    return judged and not is_sick(run) and all(f.severity is Severity.INFO for f in run.findings)
+    return badness.is_well(run.verdict, worst_severity(run))
 
 
 def by_badness(runs: Sequence[RunReport]) -> list[RunReport]:
-    """The worst first: the sick, those that could not be judged, those with a warning, then the others; of these by
-    verdict, the surest first, and else in their order.
-    """
-    return sorted(runs, key=_badness)
-
-
-def _badness(run: RunReport) -> tuple[int, int, float]:
-    kind = 0 if is_sick(run) else 1 if run.verdict is Verdict.UNDETERMINED else 3 if is_well(run) else 2
-    return kind, _PLACES[run.verdict], -(run.confidence or 0.0)
+    """The worst first, and else in their order."""
+    return sorted(runs, key=lambda run: badness.badness(run.verdict, worst_severity(run), run.confidence))
 
 
 def onset_of(run: RunReport) -> int | None:

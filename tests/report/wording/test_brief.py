@@ -2,16 +2,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gradtrend.model.badness import is_sick
 from gradtrend.model.finding import Finding
 from gradtrend.model.report import NonFinite, RunReport
 from gradtrend.model.words import Cause, Order, Role, Severity, Verdict
-from gradtrend.report.wording.brief import because, by_badness, ends_at, is_sick, is_well, onset_of
+from gradtrend.report.wording.brief import because, by_badness, ends_at, is_well, onset_of, worst_severity
 
 
 def test_an_explosion(exploding: RunReport) -> None:
     assert because(exploding) == "norm x3.5e5, then NaN" or because(exploding) == "norm x4e5, then NaN"
     assert onset_of(exploding) == 371
-    assert is_sick(exploding)
+    assert is_sick(exploding.verdict, worst_severity(exploding))
 
 
 def test_a_collapse_says_what_is_nan_and_since_when() -> None:

@@ -80,7 +80,8 @@ def _is_history(text: str) -> bool:
 
 
 def _is_json_lines(text: str) -> bool:
-    lines = [line for line in text.splitlines()[:3] if line.strip()]
+    begun = "\n".join(text.split("\n", 3)[:3])
+    lines = [line for line in begun.splitlines()[:3] if line.strip()]
     return len(lines) > 1 and all(line.startswith("{") and line.rstrip().endswith("}") for line in lines[:-1])
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.json_document import parse_long
-from gradtrend.ingest.files.streams import decoded_head, open_log, open_stream, plain_name, whole_lines
+from gradtrend.ingest.files.streams import decoded_head, first_lines, open_log, open_stream, plain_name, whole_lines
 from gradtrend.ingest.formats.jsonl.chunks import ChunkReader
 from gradtrend.ingest.limits import MOST_METRICS
 from gradtrend.ingest.reading import Reading, ReadOptions
@@ -23,6 +23,7 @@ from gradtrend.model.runlog import Settings, Skipped
 from gradtrend.model.words import Role
 
 _NAME = re.compile(r"(?P<stem>[^.]*).*\.(?:jsonl|ndjson|jsonlines)$", re.IGNORECASE)
+_LINES_LOOKED_AT = 20
 _LOG_STEMS = frozenset({"metrics", "log", "train_log", "train", "history"})
 
 
@@ -37,11 +38,11 @@ def _row(line: bytes) -> dict[str, Any] | None:
 def claims(path: Path, head: bytes) -> bool:
     """Whether the first full line is a JSON object of metrics, or the file is named metrics.jsonl."""
     named = _NAME.match(plain_name(path))
-    lines = [line for line in decoded_head(head).splitlines() if line.strip()][:20]
-    rows = [row for row in map(_row, lines) if row is not None]
-    if any(_is_metrics(row) for row in rows):
-        return named is not None or len(rows) >= max(1, len(lines) - 1)
-    return named is not None and named["stem"].lower() in _LOG_STEMS
+    lines = first_lines(decoded_head(head), _LINES_LOOKED_AT)
+    rows = (row for row in map(_row, lines) if row is not None)
+    if not any(map(_is_metrics, rows)):
+        return named is not None and named["stem"].lower() in _LOG_STEMS
+    return named is not None or sum(_row(line) is not None for line in lines) >= max(1, len(lines) - 1)
 
 
 def _is_metrics(row: dict[str, Any]) -> bool:

@@ -22,6 +22,7 @@ from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.finding.stores import each_stored_run
 from gradtrend.ingest.runs.finding.tree import (
     Found,
+    Known,
     LogFile,
     PassedOver,
     adapter_for,
@@ -40,10 +41,15 @@ _ALL = WantedRuns()
 
 
 def find_runs(
-    path: str, source: str = "auto", wanted: WantedRuns = _ALL, names: Sequence[str] = ()
+    path: str,
+    source: str = "auto",
+    wanted: WantedRuns = _ALL,
+    names: Sequence[str] = (),
+    known: Known | None = None,
 ) -> tuple[RunFiles, ...]:
     """The shares of the logs at a path, at least one; a share for each wanted run of a store that lies alone. `names`
     are metrics that the user says are logged there: a table with such a column is a log, whatever else its header has.
+    `known` is what was found out of the files below a folder before.
 
     Raises InputError for a missing or unreadable path, and for runs that are asked for and not there.
     """
@@ -52,7 +58,7 @@ def find_runs(
     address = _address(path, source)
     place = path if address is None else address.place
     wanted = wanted if address is None else _narrowed(wanted, address.wanted)
-    found = each_stored_run(_found(place, source, names), place, wanted, source)
+    found = each_stored_run(_found(place, source, names, known), place, wanted, source)
     if address is None:
         return found
     if len(found) == 1 and address.wanted.ids:  # the address of a run's own page
@@ -96,7 +102,7 @@ def _narrowed(wanted: WantedRuns, by_address: WantedRuns) -> WantedRuns:
     return WantedRuns(wanted.ids or by_address.ids, wanted.experiment or by_address.experiment, wanted.newest)
 
 
-def _found(path: str, source: str, names: Sequence[str]) -> tuple[RunFiles, ...]:
+def _found(path: str, source: str, names: Sequence[str], known: Known | None = None) -> tuple[RunFiles, ...]:
     """The shares of the logs at a path, stores as they are."""
     root = Path(path)
     if path == "-":
@@ -114,7 +120,7 @@ def _found(path: str, source: str, names: Sequence[str]) -> tuple[RunFiles, ...]
         adapter = adapter_without_head(root, source)
         if adapter is not None:
             return (RunFiles(path, root, (LogFile(root, adapter),)),)
-        found = found_below(root, source, names)
+        found = found_below(root, source, names, known)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}", "Check the permissions of the path.") from error
     return _shares(path, root, found)

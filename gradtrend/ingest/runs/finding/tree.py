@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,6 +79,16 @@ class Found:
     passed_over: tuple[PassedOver, ...]
 
 
+def is_never_log(name: str) -> bool:
+    """Whether a file's name says that it is none: weights, images, code."""
+    return _NEVER.search(name) is not None
+
+
+def is_skipped_folder(name: str) -> bool:
+    """Whether a folder is never entered: hidden ones, packages, artifacts."""
+    return name.startswith(".") or name in _SKIPPED_FOLDERS
+
+
 def adapter_for(file: Path, source: str = "auto", names: Sequence[str] = ()) -> Adapter | None:
     """The adapter that claims a file, by content and then by name; `source` names one outright. One that knows a metric
     of the file by its name in `names` comes before all.
@@ -107,6 +119,19 @@ def _claims_folder(adapter: Adapter, path: Path) -> bool:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an earlier walk found out of files, each by its path, size and time of modification in nanoseconds.
+
+    `format_of` gives the name of a file's format, empty for no log, None where the file is new or has changed; `heard`
+    is told of each that was looked into. `leave_out` are nobody's logs: what this call writes itself.
+    """
+
+    format_of: Callable[[str, int, int], str | None]
+    heard: Callable[[str, int, int, str], None]
+    leave_out: frozenset[Path] = frozenset()
+
+
 class _EnoughError(Exception):
     """As many logs were found as are wanted for now."""
 
@@ -117,9 +142,10 @@ class _Walk:
     Nothing is entered or read twice: links are followed when all else has been seen, to what has not been.
     """
 
-    def __init__(self, source: str, names: Sequence[str], most: int | None = None) -> None:
+    def __init__(self, source: str, names: Sequence[str], most: int | None = None, known: Known | None = None) -> None:
         self._source = source
         self._most = most
+        self._known = known
         self._names = names
         self._adapters = adapters_of(source)
         self._never = _NEVER if source in SOURCES else _NOTHING
@@ -138,14 +164,15 @@ class _Walk:
 
     def _enter(self, folder: Path, depth: int) -> None:
         self._seen.add(_place(folder))
-        entries = sorted(folder.iterdir())
-        if (folder / "debug").is_dir():
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+        if any(entry.name == "debug" and entry.is_dir() for entry in entries):
             self.with_debug.append(folder)
         for entry in entries:
             if entry.is_symlink():
-                self._links.append((entry, depth))
-            else:
-                self._take(entry, depth)
+                self._links.append((folder / entry.name, depth))
+            elif entry.is_dir() or not self._never.search(entry.name):
+                self._take(folder / entry.name, depth)
 
     def _take(self, entry: Path, depth: int) -> None:
         if self._most is not None and len(self.logs) >= self._most:
@@ -162,7 +189,7 @@ class _Walk:
                 self.passed_over.append(PassedOver(entry, error.strerror or str(error), unread=True))
 
     def _folder(self, folder: Path, depth: int) -> None:
-        if folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or _place(folder) in self._seen:
+        if is_skipped_folder(folder.name) or _place(folder) in self._seen:
             return
         if depth > DEEPEST_FOLDER:
             self.passed_over.append(PassedOver(folder, f"lies more than {DEEPEST_FOLDER} folders deep", unread=True))
@@ -177,19 +204,22 @@ class _Walk:
     def _file(self, file: Path) -> None:
         if self._never.search(file.name):
             return
-        if not file.is_file():
-            if file.is_symlink() and not file.exists() and _LOG_NAME.search(file.name):
+        if self._known is not None and file in self._known.leave_out:
+            return
+        try:
+            status = file.stat()
+        except FileNotFoundError:
+            if file.is_symlink() and _LOG_NAME.search(file.name):
                 self.passed_over.append(PassedOver(file, "a link to nothing"))
             return
-        status = file.stat()
-        if (status.st_dev, status.st_ino) in self._seen:
+        if not stat.S_ISREG(status.st_mode) or (status.st_dev, status.st_ino) in self._seen:
             return
         if status.st_size == 0:
             if _LOG_NAME.search(file.name):
                 self.passed_over.append(PassedOver(file, "empty"))
             return
         try:
-            adapter = _first_to_claim(self._adapters, file, self._names)
+            adapter = self._adapter_of(file, status)
         except PermissionError:  # known by its name, it is told when it is read
             adapter = next((a for a in self._adapters if a.claims(file, b"")), None)
             if adapter is None and _LOG_NAME.search(file.name):
@@ -198,18 +228,29 @@ class _Walk:
             self._seen.add((status.st_dev, status.st_ino))
             self.logs.append(LogFile(file, adapter))
 
+    def _adapter_of(self, file: Path, status: os.stat_result) -> Adapter | None:
+        if self._known is None:
+            return _first_to_claim(self._adapters, file, self._names)
+        as_it_is = str(file), status.st_size, status.st_mtime_ns
+        known = self._known.format_of(*as_it_is)
+        if known is not None:
+            return next((adapter for adapter in self._adapters if adapter.name == known), None)
+        adapter = _first_to_claim(self._adapters, file, self._names)
+        self._known.heard(*as_it_is, "" if adapter is None else adapter.name)
+        return adapter
+
 
 def _place(folder: Path) -> _Place:
     status = folder.stat()
     return status.st_dev, status.st_ino
 
 
-def found_below(folder: Path, source: str, names: Sequence[str] = ()) -> Found:
+def found_below(folder: Path, source: str, names: Sequence[str] = (), known: Known | None = None) -> Found:
     """What lies under a folder; logs of the format `source`, unless it is `auto`; `names` as `adapter_for` has it.
 
     Raises OSError where the folder itself cannot be read.
     """
-    walk = _Walk(source, names)
+    walk = _Walk(source, names, known=known)
     walk.walk(folder)
     return Found(tuple(walk.logs), tuple(walk.with_debug), tuple(walk.passed_over))
 

@@ -1,0 +1,31 @@
+"""A run as read and judged -> what a scan keeps of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradtrend.model.runlog import RunLog
+from gradtrend.model.scan import Record
+from gradtrend.pipeline.analyze import Plan, report_on
+from gradtrend.report.json.records import record_of
+
+
+def record_on(plan: Plan, log: RunLog) -> Record:
+    """The record of a run."""
+    size, modified = _size_and_time(log)
+    return replace(record_of(report_on(plan, log)), size=size, modified=modified, hyperparameters=log.hyperparameters)
+
+
+def _size_and_time(log: RunLog) -> tuple[int | None, float | None]:
+    """The bytes of the logs of a run in all, and the newest of their times; None for what is no file."""
+    if log.folder is None:
+        return None, None
+    sizes, times = [], []
+    for source in log.sources:
+        try:
+            status = (log.folder / source.path).stat()
+        except OSError:
+            continue
+        sizes.append(status.st_size)
+        times.append(status.st_mtime)
+    return (sum(sizes), max(times)) if sizes else (None, None)

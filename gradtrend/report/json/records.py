@@ -1,0 +1,139 @@
+"""The runs of a scan as JSON, one on a line, for other programs; and back, for what is known of an earlier scan."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from gradtrend.model.report import Failure, NonFinite, RunReport
+from gradtrend.model.scan import Record
+from gradtrend.model.words import Severity, Verdict
+from gradtrend.report.json.strict import strict_line
+from gradtrend.report.wording.brief import because, deciding_loss, onset_of, worst_severity
+from gradtrend.report.wording.subject import deciding_series
+
+_FIELDS = {field.name: field for field in dataclasses.fields(Record)}
+_TEXTS = frozenset({"run", "brief", "why"})
+_LISTS = frozenset({"rules", "next", "formats"})
+_COUNTS = frozenset({"onset_step", "points", "last_step", "nonfinite_step", "size"})
+_NUMBERS = frozenset({"confidence", "baseline", "peak", "last", "last_loss"})
+
+
+def record_of(report: RunReport) -> Record:
+    """What a report says, in short."""
+    loss = deciding_loss(report)
+    top = deciding_series(report) or loss
+    return Record(
+        run=report.run,
+        name=report.name,
+        verdict=report.verdict,
+        confidence=report.confidence,
+        severity=worst_severity(report),
+        onset_step=onset_of(report),
+        brief=because(report),
+        why=report.why,
+        rules=tuple(sorted({finding.rule for finding in report.findings})),
+        next=tuple(advice.action for advice in report.next if advice.action is not None),
+        metric=None if top is None else top.metric,
+        points=0 if top is None else top.points,
+        last_step=None if top is None else top.last_step,
+        baseline=None if top is None else _finite(top.baseline),
+        peak=None if top is None else _finite(top.peak),
+        last=None if top is None else _finite(top.last),
+        last_loss=None if loss is None else _finite(loss.last),
+        nonfinite_step=_first_nonfinite(report.nonfinite),
+        cause=None if report.nonfinite is None or report.nonfinite.cause is None else report.nonfinite.cause.value,
+        formats=tuple(sorted({source.format for source in report.sources})),
+    )
+
+
+def record_of_failure(failure: Failure) -> Record:
+    """What is kept of a run that could not be read."""
+    return Record(run=failure.path, failure=failure.message, hint=failure.hint)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _first_nonfinite(found: NonFinite | None) -> int | None:
+    steps = () if found is None else (found.grad_first_step, found.loss_first_step, found.forward_first_step)
+    return min((step for step in steps if step is not None), default=None)
+
+
+def record_line(record: Record) -> str:
+    """A record on a line of its own."""
+    return strict_line(record_to_dict(record))
+
+
+def record_to_dict(record: Record) -> dict[str, Any]:
+    """A record as JSON has it: hyperparameters as an object, the time as text (ISO 8601, UTC), and whether it is sick."""
+    made: dict[str, Any] = {name: getattr(record, name) for name in _FIELDS}
+    made["modified"] = None if record.modified is None else _time_text(record.modified)
+    made["hyperparameters"] = dict(record.hyperparameters)
+    return {"run": made.pop("run"), "name": made.pop("name"), "sick": record.is_sick, **made}
+
+
+def record_from_line(line: str | bytes) -> Record | None:
+    """The record that a line holds; None for one that holds none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record_from_dict(found) if isinstance(found, dict) else None
+
+
+def record_from_dict(found: Mapping[str, Any]) -> Record | None:
+    """The record that an object is; None where it is none. What is of another kind than it should be is not known."""
+    if not isinstance(found.get("run"), str) or "verdict" not in found or "hyperparameters" not in found:
+        return None
+    values = {name: _value(name, found[name]) for name in _FIELDS if name in found}
+    return Record(**{name: value for name, value in values.items() if value is not None})
+
+
+def _value(name: str, given: Any) -> Any:
+    """A field's value, None where it has no such."""
+    if name == "verdict":
+        return _of(Verdict, given)
+    if name == "severity":
+        return _of(Severity, given)
+    if name == "modified":
+        return _time(given)
+    if name == "hyperparameters":
+        return _hyperparameters(given)
+    if name in _LISTS:
+        return tuple(one for one in given if isinstance(one, str)) if isinstance(given, list) else None
+    if name in _COUNTS:
+        return given if isinstance(given, int) and not isinstance(given, bool) else None
+    if name in _NUMBERS:
+        return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
+    return given if isinstance(given, str) else None
+
+
+def _of(words: Any, given: Any) -> Any:
+    return words(given) if isinstance(given, str) and given in set(words) else None
+
+
+def _hyperparameters(given: Any) -> Any:
+    if not isinstance(given, dict):
+        return None
+    return tuple((name, value) for name, value in given.items() if isinstance(value, bool | int | float | str | None))
+
+
+def _time_text(seconds: float) -> str | None:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):  # no clock has it
+        return None
+
+
+def _time(given: Any) -> float | None:
+    try:
+        seconds = datetime.fromisoformat(given).timestamp() if isinstance(given, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return seconds if seconds is not None and math.isfinite(seconds) else None
