@@ -10,6 +10,9 @@
     report.to_text(), report.to_json(), report.to_dict(), report.save("report.json")
     report.series_frame()                   # what was logged, as a DataFrame of polars; .to_pandas()
 
+    scan = gradtrend.scan("runs", state="scan.state")     # thousands: a record each, what has changed read again
+    scan, scan.frame(), scan.save("runs.parquet")
+
     gradtrend.replay("out/run")             # captured steps again
     gradtrend.diagnose(model, batch)        # one step of a live model, layer by layer
 
@@ -51,6 +54,8 @@ from gradtrend.replay import ReplayOptions
 from gradtrend.version import __version__
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from gradtrend.model.diagnosis import (
         DepthTrend,
         Diagnosis,
@@ -81,9 +86,11 @@ if TYPE_CHECKING:
         SweepRow,
         TensorHealth,
     )
+    from gradtrend.model.scan import Record
     from gradtrend.model.series import Outline
     from gradtrend.pipeline.diagnose import PrintedDiagnosis
     from gradtrend.pipeline.programs.judged import JudgedRun
+    from gradtrend.pipeline.programs.scanned import Scan
     from gradtrend.pipeline.programs.tables import Table
     from gradtrend.replay import native
 
@@ -122,6 +129,7 @@ __all__ = [
     "Outline",
     "Overfit",
     "OverflowReport",
+    "Record",
     "Repeats",
     "Replay",
     "ReplayCause",
@@ -129,6 +137,7 @@ __all__ = [
     "Role",
     "RunReport",
     "Sample",
+    "Scan",
     "SeriesReport",
     "Settings",
     "Severity",
@@ -149,6 +158,7 @@ __all__ = [
     "analyze_all",
     "diagnose",
     "replay",
+    "scan",
 ]
 
 
@@ -158,14 +168,22 @@ if not TYPE_CHECKING:  # where every misspelt name would be of any type
         """The types that few programs name, when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        places = ("model.replay", "model.diagnosis", "model.series", "pipeline.programs.judged")
+        places = ("model.replay", "model.diagnosis", "model.series", "model.scan")
+        places += ("pipeline.programs.judged", "pipeline.programs.scanned")
         modules = (import_module(f"gradtrend.{place}") for place in places)
         return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def __dir__() -> list[str]:
     """What is called: all that `help` is to show. The types of what comes back are in `__all__`."""
-    return [*(name for name in globals() if name.startswith("__")), "analyze", "analyze_all", "diagnose", "replay"]
+    return [
+        *(name for name in globals() if name.startswith("__")),
+        "analyze",
+        "analyze_all",
+        "diagnose",
+        "replay",
+        "scan",
+    ]
 
 
 def analyze(
@@ -231,6 +249,53 @@ def analyze_all(
     paths = paths_in(path)
     with _bugs_named("table" if paths is None else ", ".join(paths), source):
         yield from each_of_table(path, options) if paths is None else each_run(paths, options)
+
+
+def scan(
+    path: str | PathLike[str] | Iterable[str | PathLike[str]],
+    *,
+    executor: Executor | None = None,
+    processes: int | None = None,
+    state: str | PathLike[str] | None = None,
+    newer_than: str | None = None,
+    verdict: str | Iterable[str] = (),
+    include: str | Iterable[str] = (),
+    exclude: str | Iterable[str] = (),
+    shard: str | None = None,
+    metric: str | None = None,
+    loss: str | None = None,
+    lr: str | None = None,
+    source: str = "auto",
+    run_id: str | Iterable[str] | None = None,
+    experiment: str | None = None,
+    newest: bool = False,
+    columns: str | Iterable[str] = (),
+    rules_dir: str | PathLike[str] | None = None,
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
+) -> Scan:
+    """One `Record` for each run below one path or several: verdict, why, what to do, hyperparameters.
+
+    `executor` is any `concurrent.futures.Executor` whose workers have gradtrend and see the same paths (a pool of
+    Python's, `Client.get_executor(pure=False)` of Dask, those of Ray, submitit, mpi4py); without one so many
+    `processes` of this machine do the work, by themselves one a core (a script then needs `if __name__ ==
+    "__main__":`), with 0 this one alone. `state` is a file that keeps what is found out: runs that have not changed are not read again. `newer_than`
+    (`2d`, or a date), `verdict`, `include` and `exclude` (patterns of names) and `shard` (`1/4`) say which runs are
+    wanted; the others are those of `analyze`, and so are the errors: where some of the paths cannot be read that is in
+    `failures` of the result, and an `InputError` where none can be.
+    """
+    from gradtrend.pipeline.programs.one_by_one import paths_in
+    from gradtrend.pipeline.programs.scanned import scan_paths, words_of
+    from gradtrend.pipeline.runs import options_from
+    from gradtrend.pipeline.scan.wanted import wanted_from
+
+    options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
+    wanted = wanted_from(newer_than, words_of(verdict), words_of(include), words_of(exclude), shard)
+    paths = paths_in(path)
+    if paths is None:
+        raise InputError("scan takes paths, not a table", "One table is for analyze.")
+    with _bugs_named(", ".join(paths), source):
+        return scan_paths(paths, options, wanted, executor, processes, state)
 
 
 def diagnose(

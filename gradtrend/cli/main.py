@@ -30,6 +30,12 @@ def _analyze() -> click.Command:
     return analyze
 
 
+def _scan() -> click.Command:
+    from gradtrend.cli.scan import scan
+
+    return scan
+
+
 def _replay() -> click.Command:
     from gradtrend.cli.replay import replay
 
@@ -58,6 +64,7 @@ def _config() -> click.Command:
 # reads with it) happen inside its function.
 COMMANDS: Mapping[str, Callable[[], click.Command]] = {
     "analyze": _analyze,
+    "scan": _scan,
     "replay": _replay,
     "rule": _rule,
     "series": _series,

@@ -19,6 +19,28 @@ _MANY = 50  # pieces of work: half a second of small runs
 _CLEAR = "\r\x1b[K\x1b[?25h"  # the line of the bar, and the cursor that it hid
 
 
+class Bar:
+    """A progress bar on standard error, where that is a terminal."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._bar: Any = None
+
+    def show(self, done: int, count: int) -> None:
+        """Show that so much is done, of so much."""
+        if sys.stderr is None or not sys.stderr.isatty():
+            return
+        if self._bar is None:
+            self._bar = click.progressbar(length=count, file=sys.stderr, label=self._label, show_pos=True)
+        self._bar.length = count
+        self._bar.update(done - self._bar.pos)
+
+    def clear(self) -> None:
+        """Leave nothing of it on the screen."""
+        if self._bar is not None:
+            click.echo(_CLEAR, nl=False, err=True)
+
+
 class Progress:
     """The runs of a call as they are judged, in that order, and what is shown of them.
 
@@ -37,7 +59,7 @@ class Progress:
         self._shown = 0
         self.done = 0
         self._began = time.monotonic()
-        self._bar: Any = None
+        self._bar = Bar("Judging")
 
     def heard(self, runs: Sequence[RunReport], failures: Sequence[Failure], count: int | None) -> None:
         """Take what has been judged: one of `count` pieces of work, which is None before all are found."""
@@ -49,14 +71,13 @@ class Progress:
         if self._style is not None and (self.streamed or self._is_long(self._style, late)):
             self._show_rows(self._style)
         if late and count is not None and count > 1:
-            self._show_bar(count)
+            self._bar.show(self.done, count)
 
     def finish(self) -> None:
         """Show the rows that are left, and leave no bar behind."""
         if self._style is not None and self.streamed:
             self._show_rows(self._style)
-        self._clear()
-        self._bar = None
+        self._bar.clear()
 
     def _is_long(self, style: Style, late: bool) -> bool:
         """Whether somebody would wait. In a file nothing may depend on how fast a machine is."""
@@ -71,19 +92,8 @@ class Progress:
         lines += [row(run, self._below, style) for run in self.runs[self._shown :]]
         self._shown = len(self.runs)
         self.streamed = True
-        self._clear()
+        self._bar.clear()
         emit("".join(f"{line}\n" for line in lines))
-
-    def _show_bar(self, count: int) -> None:
-        if sys.stderr is None or not sys.stderr.isatty():
-            return
-        if self._bar is None:
-            self._bar = click.progressbar(length=count, file=sys.stderr, label="Judging", show_pos=True)
-        self._bar.update(self.done - self._bar.pos)
-
-    def _clear(self) -> None:
-        if self._bar is not None:
-            click.echo(_CLEAR, nl=False, err=True)
 
 
 @contextmanager

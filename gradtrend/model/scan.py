@@ -19,7 +19,7 @@ class Record:
     `verdict` is None where the run could not be read; `failure` then says why. `severity` is that of its worst
     finding. `brief` is why in about four words, `why` the message of the finding that tells. `rules` are the ids of its
     findings, `next` those of the actions, in order. `metric` is the gradient norm that decided, of a run without one
-    the loss, with its `points`, `last_step`, usual level, peak and last value (None where it is not finite);
+    the loss, with its `points`, `last_step`, usual level, peak and last value;
     `nonfinite_step` is the first step of a NaN or inf in norm or loss. `size` is that of its logs in bytes, `modified`
     the newest of their times in seconds since the epoch. `hyperparameters` are what its settings say, by name.
     """

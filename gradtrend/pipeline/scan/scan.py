@@ -29,13 +29,15 @@ Heard = Callable[[Sequence[Record], int, int], None]
 @dataclass(frozen=True, slots=True)
 class Scanned:
     """The outcome of a scan: the wanted runs in the order of their names, failures of the paths that were given or of
-    gradtrend itself, and how many shares of logs were read and how many were as they were known.
+    gradtrend itself, and how many shares of logs were read and how many were as they were known. `forgot` says that the
+    state was of another version, other rules or options.
     """
 
     records: tuple[Record, ...]
     failures: tuple[Failure, ...] = ()
     read: int = 0
     known: int = 0
+    forgot: bool = False
 
 
 @dataclass(slots=True)
@@ -138,7 +140,8 @@ class _Scan:
                 self.state.keep_root(root.name, root.digest, root.shares)
 
     def outcome(self) -> Scanned:
-        return Scanned(in_order(self.records), tuple(self.failures), len(self.tasks), self.known)
+        forgot = self.state.was_other
+        return Scanned(in_order(self.records), tuple(self.failures), len(self.tasks), self.known, forgot)
 
 
 def scan_all(

@@ -17,10 +17,10 @@ from gradtrend.report.wording.brief import because, deciding_loss, onset_of, wor
 from gradtrend.report.wording.subject import deciding_series
 
 _FIELDS = {field.name: field for field in dataclasses.fields(Record)}
-_TEXTS = frozenset({"run", "brief", "why"})
 _LISTS = frozenset({"rules", "next", "formats"})
 _COUNTS = frozenset({"onset_step", "points", "last_step", "nonfinite_step", "size"})
-_NUMBERS = frozenset({"confidence", "baseline", "peak", "last", "last_loss"})
+_NUMBERS = ("confidence", "baseline", "peak", "last", "last_loss")
+_NONFINITE = ("nan", "inf", "-inf")
 
 
 def record_of(report: RunReport) -> Record:
@@ -41,10 +41,10 @@ def record_of(report: RunReport) -> Record:
         metric=None if top is None else top.metric,
         points=0 if top is None else top.points,
         last_step=None if top is None else top.last_step,
-        baseline=None if top is None else _finite(top.baseline),
-        peak=None if top is None else _finite(top.peak),
-        last=None if top is None else _finite(top.last),
-        last_loss=None if loss is None else _finite(loss.last),
+        baseline=None if top is None else top.baseline,
+        peak=None if top is None else top.peak,
+        last=None if top is None else top.last,
+        last_loss=None if loss is None else loss.last,
         nonfinite_step=_first_nonfinite(report.nonfinite),
         cause=None if report.nonfinite is None or report.nonfinite.cause is None else report.nonfinite.cause.value,
         formats=tuple(sorted({source.format for source in report.sources})),
@@ -54,10 +54,6 @@ def record_of(report: RunReport) -> Record:
 def record_of_failure(failure: Failure) -> Record:
     """What is kept of a run that could not be read."""
     return Record(run=failure.path, failure=failure.message, hint=failure.hint)
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _first_nonfinite(found: NonFinite | None) -> int | None:
@@ -71,10 +67,19 @@ def record_line(record: Record) -> str:
 
 
 def record_to_dict(record: Record) -> dict[str, Any]:
-    """A record as JSON has it: hyperparameters as an object, the time as text (ISO 8601, UTC), and whether it is sick."""
+    """A record as JSON has it: hyperparameters an object, the time as text (ISO 8601, UTC); and whether it is sick. What
+    numbers were that are not finite, and so null, stands in `nonfinite_fields`.
+    """
+    made: dict[str, Any] = row_of(record) | {"hyperparameters": dict(record.hyperparameters)}
+    what = {name: str(made[name]) for name in _NUMBERS if made[name] is not None and not math.isfinite(made[name])}
+    return made | dict.fromkeys(what) | ({"nonfinite_fields": what} if what else {})
+
+
+def row_of(record: Record) -> dict[str, Any]:
+    """A record as a row of a table has it: hyperparameters as JSON text."""
     made: dict[str, Any] = {name: getattr(record, name) for name in _FIELDS}
     made["modified"] = None if record.modified is None else _time_text(record.modified)
-    made["hyperparameters"] = dict(record.hyperparameters)
+    made["hyperparameters"] = strict_line(dict(record.hyperparameters)).rstrip("\n")
     return {"run": made.pop("run"), "name": made.pop("name"), "sick": record.is_sick, **made}
 
 
@@ -91,7 +96,10 @@ def record_from_dict(found: Mapping[str, Any]) -> Record | None:
     """The record that an object is; None where it is none. What is of another kind than it should be is not known."""
     if not isinstance(found.get("run"), str) or "verdict" not in found or "hyperparameters" not in found:
         return None
-    values = {name: _value(name, found[name]) for name in _FIELDS if name in found}
+    what = found.get("nonfinite_fields")
+    what = what if isinstance(what, dict) else {}
+    numbers = {name: float(what[name]) for name in _NUMBERS if what.get(name) in _NONFINITE}
+    values = {name: _value(name, found[name]) for name in _FIELDS if name in found} | numbers
     return Record(**{name: value for name, value in values.items() if value is not None})
 
 

@@ -1,0 +1,78 @@
+"""The files that the records of a scan are written to (`-o`): as they come, and in order at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from gradtrend.cli.target import Target, prepared
+from gradtrend.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gradtrend.model.scan import Record
+
+_PART = ".part"
+_STREAMED = ".jsonl"
+
+
+class RecordFiles:
+    """The files of a call. Lines of JSON are added to `FILE.part` as they come, so that an hour's work can be looked at
+    and survives what ends it; at the end each file is written whole, in the order of the runs' names.
+
+    Raises `ConfigError` for a suffix that no such file has, for one file given twice, for what the call reads or keeps
+    its state in, and where it cannot be written.
+    """
+
+    def __init__(self, paths: Sequence[Path], roots: Sequence[str], state: Path | None) -> None:
+        from gradtrend.pipeline.scan.files import RECORD_SUFFIXES
+
+        for path in paths:
+            if path.suffix.lower() not in RECORD_SUFFIXES:
+                known = ", ".join(RECORD_SUFFIXES)
+                raise ConfigError(f"-o {path}: no file of records has the suffix {path.suffix!r}", f"Known: {known}.")
+        own = [*map(os.path.realpath, paths), *([os.path.realpath(state)] if state is not None else [])]
+        if len({*own}) < len(own):
+            raise ConfigError("-o and --state name one file twice", "One would replace the other.")
+        if {*own} & {*map(os.path.realpath, roots)}:
+            raise ConfigError("-o or --state is what is to be read", "Name another file.")
+        self._targets: list[Target] = [prepared(path) for path in paths]
+        self._parts: list[tuple[Path, IO[str]]] = []
+        for path in paths:
+            if path.suffix.lower() == _STREAMED and (not path.exists() or path.is_file()):
+                part = path.with_name(path.name + _PART)
+                self._parts.append((part, _opened(part)))
+
+    @property
+    def are_streamed(self) -> bool:
+        """Whether lines are wanted as they come."""
+        return bool(self._parts)
+
+    def add(self, lines: str) -> None:
+        """Add records as they come."""
+        for part, file in self._parts:
+            try:
+                file.write(lines)
+                file.flush()
+            except OSError as error:
+                raise ConfigError(f"-o {part}: cannot be written ({error.strerror or error})") from None
+
+    def finish(self, records: Sequence[Record]) -> None:
+        """Write each file whole."""
+        from gradtrend.pipeline.scan.files import records_bytes
+
+        for target in self._targets:
+            target.write(records_bytes(records, target.path.suffix))
+        for part, file in self._parts:
+            file.close()
+            with suppress(OSError):
+                part.unlink()
+
+
+def _opened(part: Path) -> IO[str]:
+    try:
+        return part.open("w", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"-o {part}: cannot be written ({error.strerror or error})") from None

@@ -1,0 +1,96 @@
+"""A scan as a program has it: with its texts, its files and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from html import escape
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradtrend.errors import ConfigError, InputError
+from gradtrend.model.report import Failure
+from gradtrend.model.scan import Record
+from gradtrend.pipeline.parallel import available_processes
+from gradtrend.pipeline.runs import AnalyzeOptions
+from gradtrend.pipeline.scan.engines import elsewhere, here
+from gradtrend.pipeline.scan.files import RECORD_SUFFIXES, records_bytes, records_frame
+from gradtrend.pipeline.scan.scan import Scanned, scan_all
+from gradtrend.pipeline.scan.wanted import Wanted
+from gradtrend.pipeline.whole_file import replace_whole
+from gradtrend.report import Style
+from gradtrend.report.text.scan import scan_summary, scan_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Sequence[Record]):
+    """The runs of a scan, in the order of their names; `failures` are paths that could not be read, and bugs."""
+
+    records: tuple[Record, ...]
+    failures: tuple[Failure, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]
+        return self.records[place]
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __repr__(self) -> str:
+        return f"<Scan of {scan_summary(self.records)}>"
+
+    def __str__(self) -> str:
+        return self.to_text().rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.to_text())}</pre>"
+
+    def to_text(self, *, rows: int | None = 20) -> str:
+        """What `gradtrend scan` prints: the worst runs, at most so many, and how many have which verdict."""
+        return scan_text(self.records, rows, (), Style())
+
+    def frame(self) -> pl.DataFrame:
+        """A DataFrame of polars (`.to_pandas()`), a row a run; hyperparameters as JSON text."""
+        return records_frame(self.records)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the records to a file, whole, in the format of its suffix: `.jsonl`, `.parquet` or `.csv`.
+
+        Raises `ConfigError` for another suffix, OSError where it cannot be written.
+        """
+        suffix = Path(path).suffix
+        if suffix.lower() not in RECORD_SUFFIXES:
+            known = ", ".join(RECORD_SUFFIXES)
+            raise ConfigError(f"{fspath(path)}: no file of records has the suffix {suffix!r}", f"Known: {known}.")
+        replace_whole(Path(path), records_bytes(self.records, suffix))
+
+
+def scan_paths(
+    paths: Sequence[str],
+    options: AnalyzeOptions,
+    wanted: Wanted,
+    executor: Executor | None,
+    processes: int | None,
+    state: str | PathLike[str] | None,
+) -> Scan:
+    """The runs below some paths. Raises `ConfigError` as `scan_all`, `InputError` where not one path can be read."""
+    count = available_processes() if processes is None else processes
+    engine = here(count) if executor is None else elsewhere(executor)
+    scanned: Scanned = scan_all(paths, options, wanted, engine, None if state is None else Path(state))
+    if scanned.failures and not scanned.records:
+        first = scanned.failures[0]
+        if first.bug is None:
+            raise InputError(first.message, first.hint)
+    return Scan(scanned.records, scanned.failures)
+
+
+def words_of(given: str | Iterable[str]) -> tuple[str, ...]:
+    """One text or several."""
+    return (given,) if isinstance(given, str) else tuple(given)
