@@ -67,7 +67,7 @@ def record_line(record: Record) -> str:
 
 
 def record_to_dict(record: Record) -> dict[str, Any]:
-    """A record as JSON has it: hyperparameters an object, the time as text (ISO 8601, UTC); and whether it is sick. What
+    """A record as JSON has it, with whether it is sick: hyperparameters an object, the time as text (ISO 8601, UTC). What
     numbers were that are not finite, and so null, stands in `nonfinite_fields`.
     """
     made: dict[str, Any] = row_of(record) | {"hyperparameters": dict(record.hyperparameters)}
