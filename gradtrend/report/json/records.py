@@ -67,8 +67,8 @@ def record_line(record: Record) -> str:
 
 
 def record_to_dict(record: Record) -> dict[str, Any]:
-    """A record as JSON has it, with whether it is sick: hyperparameters an object, the time as text (ISO 8601, UTC). What
-    numbers were that are not finite, and so null, stands in `nonfinite_fields`.
+    """A record as JSON has it: hyperparameters an object, the time as text (ISO 8601, UTC), and whether it is sick.
+    What numbers were that are not finite, and so null, stands in `nonfinite_fields`.
     """
     made: dict[str, Any] = row_of(record) | {"hyperparameters": dict(record.hyperparameters)}
     what = {name: str(made[name]) for name in _NUMBERS if made[name] is not None and not math.isfinite(made[name])}
