@@ -14,7 +14,7 @@ from gradtrend.cli.options import color_option, debug_option, reading_options, r
 from gradtrend.cli.output import announce, complain, emit, stdout_style, tell_failures
 from gradtrend.cli.progress import Bar
 from gradtrend.cli.project import config_from, config_options
-from gradtrend.cli.records import RecordFiles
+from gradtrend.cli.writing.records import RecordFiles
 from gradtrend.errors import ConfigError
 from gradtrend.loading import loaded
 from gradtrend.pipeline.selection import parse_fail_on, split_list

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from typing import TypedDict
 
 from gradtrend.detect.rules import Limits
 from gradtrend.errors import ConfigError
@@ -73,17 +74,17 @@ class AnalyzeOptions:
 
 
 def options_from(
-    metric: str | None,
-    loss: str | None,
-    lr: str | None,
-    source: str,
-    run_id: str | Iterable[str] | None,
-    experiment: str | None,
-    newest: bool,
-    columns: str | Iterable[str],
-    rules_dir: str | PathLike[str] | None,
-    select: str | Iterable[str],
-    ignore: str | Iterable[str],
+    metric: str | None = None,
+    loss: str | None = None,
+    lr: str | None = None,
+    source: str = "auto",
+    run_id: str | Iterable[str] | None = None,
+    experiment: str | None = None,
+    newest: bool = False,
+    columns: str | Iterable[str] = (),
+    rules_dir: str | PathLike[str] | None = None,
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
 ) -> AnalyzeOptions:
     """The options as `gradtrend.analyze` takes them: one text or several, lists joined by commas."""
     return AnalyzeOptions(
@@ -99,6 +100,22 @@ def options_from(
         select=split_list([select] if isinstance(select, str) else select),
         ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
     )
+
+
+class ReadingOptions(TypedDict, total=False):
+    """The options of `gradtrend.analyze`, as `options_from` takes them."""
+
+    metric: str | None
+    loss: str | None
+    lr: str | None
+    source: str
+    run_id: str | Iterable[str] | None
+    experiment: str | None
+    newest: bool
+    columns: str | Iterable[str]
+    rules_dir: str | PathLike[str] | None
+    select: str | Iterable[str]
+    ignore: str | Iterable[str]
 
 
 def whose_bug(source: str) -> str:
