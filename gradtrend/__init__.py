@@ -10,8 +10,7 @@
     report.to_text(), report.to_json(), report.to_dict(), report.save("report.json")
     report.series_frame()                   # what was logged, as a DataFrame of polars; .to_pandas()
 
-    scan = gradtrend.scan("runs", state="scan.state")     # thousands: a record each, what has changed read again
-    scan, scan.frame(), scan.save("runs.parquet")
+    gradtrend.scan("runs", state="scan.state").frame()    # thousands: a record each, only what has changed read again
 
     gradtrend.replay("out/run")             # captured steps again
     gradtrend.diagnose(model, batch)        # one step of a live model, layer by layer
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
         Overfit,
         Start,
     )
+    from gradtrend.model.many.record import Record
     from gradtrend.model.replay import (
         Blame,
         Field,
@@ -84,7 +84,6 @@ if TYPE_CHECKING:
         SweepRow,
         TensorHealth,
     )
-    from gradtrend.model.scan import Record
     from gradtrend.model.series import Outline
     from gradtrend.pipeline.diagnose import PrintedDiagnosis
     from gradtrend.pipeline.programs.judged import JudgedRun
@@ -110,7 +109,7 @@ if not TYPE_CHECKING:  # where every misspelt name would be of any type
         """The types that few programs name, when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        places = ("model.replay", "model.diagnosis", "model.series", "model.scan")
+        places = ("model.replay", "model.diagnosis", "model.series", "model.many.record")
         places += ("pipeline.programs.judged", "pipeline.programs.scanned")
         modules = (import_module(f"gradtrend.{place}") for place in places)
         return next(getattr(module, name) for module in modules if hasattr(module, name))
@@ -208,13 +207,13 @@ def scan(
 ) -> Scan:
     """One `Record` for each run below one path or several: verdict, why, what to do, hyperparameters.
 
-    `executor` is any `concurrent.futures.Executor` whose workers have gradtrend and see the same paths: a pool of
-    Python's, `Client.get_executor(pure=False)` of Dask, those of Ray, submitit, mpi4py. Without one so many `processes`
-    of this machine do the work, by themselves one a core (scripts then need `if __name__ == "__main__":`), with 0 this
-    one alone. `state` is a file that keeps what is found out: runs that have not changed are not read again.
-    `newer_than` (`2d`, or a date), `verdict`, `include` and `exclude` (patterns of names) and `shard` (`1/4`) say which
-    runs are wanted. The other options are those of `analyze`, and so are the errors; paths that cannot be read are in
-    `failures` of the result, and an `InputError` where none can be.
+    `executor` is any of `concurrent.futures` whose workers have gradtrend and see the same paths: a pool of Python's,
+    `Client.get_executor(pure=False)` of Dask, those of Ray, submitit, mpi4py. Without one so many `processes` of this
+    machine do the work, by themselves one a core (scripts then need `if __name__ == "__main__":`), with 0 this one.
+    `state` is a file that keeps what is found out: runs that have not changed are not read again. `newer_than` (`2d`, a
+    date), `verdict`, `include`, `exclude` (patterns of names) and `shard` (`1/4`) say which runs are wanted. The others
+    are those of `analyze`, and so are the errors; `failures` of the result are paths that cannot be read, an
+    `InputError` is raised where none can be.
     """
     from gradtrend.pipeline.programs.one_by_one import paths_in
     from gradtrend.pipeline.programs.scanned import scan_paths, words_of

@@ -21,7 +21,7 @@ from gradtrend.pipeline.selection import parse_fail_on, split_list
 from gradtrend.report.json.records import record_line
 
 if TYPE_CHECKING:  # the help needs none of it
-    from gradtrend.model.scan import Record
+    from gradtrend.model.many.record import Record
     from gradtrend.pipeline.runs import AnalyzeOptions
     from gradtrend.pipeline.scan.engines import Engine
     from gradtrend.pipeline.scan.scan import Scanned

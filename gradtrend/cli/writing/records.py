@@ -12,7 +12,7 @@ from gradtrend.cli.writing.target import Target, prepared
 from gradtrend.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gradtrend.model.scan import Record
+    from gradtrend.model.many.record import Record
 
 _PART = ".part"
 _STREAMED = ".jsonl"

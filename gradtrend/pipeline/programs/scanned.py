@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradtrend.errors import ConfigError, InputError
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
-from gradtrend.model.scan import Record
 from gradtrend.pipeline.parallel import available_processes
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import elsewhere, here

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
-from gradtrend.model.scan import Record
 from gradtrend.pipeline.scan.scan import Scanned, in_order
 from gradtrend.pipeline.scan.wanted import Wanted
 from gradtrend.report.json.records import record_from_dict, record_from_line, record_line, row_of

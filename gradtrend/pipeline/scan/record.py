@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gradtrend.model.many.record import Record
 from gradtrend.model.runlog import RunLog
-from gradtrend.model.scan import Record
 from gradtrend.pipeline.analyze import Plan, report_on
 from gradtrend.report.json.records import record_of
 

@@ -10,8 +10,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from gradtrend.ingest import Known, RunFiles, listing_of, natural, signatures
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
-from gradtrend.model.scan import Record
 from gradtrend.pipeline.analyze import Plan, plan_of
 from gradtrend.pipeline.apart import Outcome
 from gradtrend.pipeline.failures import found_runs, is_no_ones

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import ConfigError
-from gradtrend.model.scan import Record
+from gradtrend.model.many.record import Record
 from gradtrend.pipeline.whole_file import replace_whole, write_all
 from gradtrend.report.json.records import record_from_dict, record_to_dict
 from gradtrend.report.json.strict import strict_line

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure, NonFinite, RunReport
-from gradtrend.model.scan import Record
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.report.json.strict import strict_line
 from gradtrend.report.wording.brief import because, deciding_loss, onset_of, worst_severity

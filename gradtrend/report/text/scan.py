@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradtrend.model.scan import Record, by_badness, counted
+from gradtrend.model.many.record import Record, by_badness, counted
 from gradtrend.report.text.table import common_folder, head_lines, line
 from gradtrend.report.wording.style import Style
 from gradtrend.report.wording.subject import run_title
