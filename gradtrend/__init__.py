@@ -11,7 +11,6 @@
     report.series_frame()                   # what was logged, as a DataFrame of polars; .to_pandas()
 
     gradtrend.scan("runs", state="scan.state").frame()    # thousands: a record each, only what has changed read again
-
     gradtrend.replay("out/run")             # captured steps again
     gradtrend.diagnose(model, batch)        # one step of a live model, layer by layer
 
@@ -212,8 +211,7 @@ def scan(
     machine do the work, by themselves one a core (scripts then need `if __name__ == "__main__":`), with 0 this one.
     `state` is a file that keeps what is found out: runs that have not changed are not read again. `newer_than` (`2d`, a
     date), `verdict`, `include`, `exclude` (patterns of names) and `shard` (`1/4`) say which runs are wanted. The others
-    are those of `analyze`, and so are the errors; `failures` of the result are paths that cannot be read, an
-    `InputError` is raised where none can be.
+    are those of `analyze`, and so are the errors, but that some paths that cannot be read are the result's `failures`.
     """
     from gradtrend.pipeline.programs.one_by_one import paths_in
     from gradtrend.pipeline.programs.scanned import scan_paths, words_of
