@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ ABSENT = -1
 _MISSING: Any = object()
 # "3e-4" is a number as MLflow and command lines keep it; "1_000" and "0x1f" are names.
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
+MOST_NAMES = 2000  # a run has some hundred; where each run has names of its own, as of its files, few are shared
 _LONGEST_NUMBER = 40  # characters
 _SPELLINGS = {"true": "true", "false": "false", "none": "null", "null": "null"}
 
@@ -45,8 +48,9 @@ class Column:
 
 
 def columns_of(runs: Sequence[Mapping[str, Scalar]]) -> Iterator[Column]:
-    """One column for each name that any run has, by name."""
-    for name in sorted({name for run in runs for name in run}):
+    """One column for each name that any run has, by name; of more than `MOST_NAMES` for those that most runs have."""
+    counts = Counter(chain.from_iterable(runs))
+    for name in sorted(sorted(counts, key=lambda name: (-counts[name], name))[:MOST_NAMES]):
         yield _column(name, [run.get(name, _MISSING) for run in runs])
 
 
@@ -98,7 +102,7 @@ def _meaning(value: Scalar) -> float | str:
     number = as_number(value)
     if number is not None:
         return number + 0.0  # no negative zero
-    text = str(value).strip()
+    text = value.strip() if isinstance(value, str) else hex(value) if isinstance(value, int) else str(value)
     return _SPELLINGS.get(text.lower(), text)
 
 

@@ -5,7 +5,7 @@ sick runs from healthy ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -92,11 +92,11 @@ def _asked(column: Column) -> Iterator[Question]:
             yield _of_values(names, column.codes, column.values, own)
     if not present.all():
         there = np.where(present, 0, 1)
-        question = _of_values(names, there - there[0] if there[0] == 0 else 1 - there, (None, None), [0])
-        yield replace(question, part_kind=ContrastKind.PRESENCE, codes=there, parts=(0,))
+        key = b"v" + (there if there[0] == 0 else 1 - there).tobytes()  # as `_of_values` has it
+        yield Question(names, there, (None, None), key, (0,), part_kind=ContrastKind.PRESENCE)
 
 
-def _of_values(names: tuple[str, ...], codes: Codes, values: tuple[Scalar, ...], parts: list[int]) -> Question:
+def _of_values(names: tuple[str, ...], codes: Codes, values: tuple[Scalar, ...], parts: Sequence[int]) -> Question:
     """Codes are numbered as they first come, so that they are themselves what tells which runs are together."""
     if len(values) == 2:
         parts = [1]  # against the other, which is the same test
@@ -110,9 +110,10 @@ def _order_key(numbers: Floats) -> bytes:
     """The same for numbers in the same order, or in the reverse one."""
     known = ~np.isnan(numbers)
     _, place = np.unique(numbers[known], return_inverse=True)
-    up, down = np.full(numbers.size, ABSENT), np.full(numbers.size, ABSENT)
-    up[known], down[known] = place, place.max() - place
-    return b"n" + min(up.tobytes(), down.tobytes())
+    codes: Codes = np.full((2, numbers.size), ABSENT)
+    codes[0, known] = place
+    codes[1, known] = place.max() - place
+    return b"n" + min(bytes(order) for order in codes)
 
 
 def _is_label(name: str) -> bool:
@@ -133,8 +134,8 @@ def _testable(question: Question, sick: Mask, level: float) -> Question:
     counts = np.bincount(question.codes[have], minlength=len(question.values))
     able = {code: least for code in question.parts if (least := least_table_p(int(counts[code]), ill, runs)) <= level}
     question = replace(question, parts=tuple(able))
-    least = list(able.values())
+    leasts = list(able.values())
     if question.numbers is not None:
         known = ~np.isnan(question.numbers)
-        least.append(least_rank_p(question.numbers[known], int((known & sick).sum())))
-    return replace(question, least=min(1.0, question.tests * min(least, default=1.0)))
+        leasts.append(least_rank_p(question.numbers[known], int((known & sick).sum())))
+    return replace(question, least=min(1.0, question.tests * min(leasts, default=1.0)))

@@ -16,29 +16,28 @@ import numpy.typing as npt
 from gradtrend.detect.contrast.columns import Mask
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _MOST_WORK = 5_000_000  # additions, some 10 ms: 50 runs with 12 sick are 700,000
 
 
 def rank_p(values: Floats, sick: Mask) -> float:
     """The two-sided p for that sick and healthy runs have the same distribution of a number."""
-    ranks, counts = _doubled_midranks(values)
     few = sick if 2 * int(sick.sum()) <= sick.size else ~sick
     chosen = int(few.sum())
-    if _work(counts, chosen) > _MOST_WORK:
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if values.size * chosen * _largest_sum(counts, chosen) > _MOST_WORK:
         from scipy.stats import mannwhitneyu
 
         return float(mannwhitneyu(values[sick], values[~sick], method="asymptotic").pvalue)
-    ways = _ways(tuple(counts), chosen)
-    total = ways.sum()
-    least = int(np.repeat(_rank_of(counts), counts).min())
-    at = int(ranks[few].sum()) - chosen * least
-    return min(1.0, 2 * float(min(ways[: at + 1].sum(), ways[at:].sum()) / total))
+    ways = _ways(tuple(counts.tolist()), chosen)
+    at = int(_doubled_ranks(counts)[place[few]].sum())
+    return min(1.0, 2 * float(min(ways[: at + 1].sum(), ways[at:].sum()) / ways.sum()))
 
 
 def least_rank_p(values: Floats, chosen: int) -> float:
     """The smallest p that so many sick runs can come to, whichever they are."""
-    counts = [int(count) for count in np.unique(values, return_counts=True)[1]]
+    counts = np.unique(values, return_counts=True)[1].tolist()
     few = min(chosen, values.size - chosen)
     if few <= 0:
         return 1.0
@@ -60,35 +59,24 @@ def _log_ways_at_end(counts: list[int], chosen: int) -> float:
     return 0.0
 
 
-def _doubled_midranks(values: Floats) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """(n,) twice the rank of each value, equal ones at their mean rank, and how many there are of each."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    sizes = [int(count) for count in counts]
-    return _rank_of(sizes)[place], sizes
+def _doubled_ranks(counts: Ints) -> Ints:
+    """(k,) twice the mean rank of each of the different values, a whole number, above that of the smallest."""
+    ranks: Ints = 2 * np.cumsum(counts) - counts
+    ranks -= ranks[0]
+    return ranks
 
 
-def _rank_of(counts: list[int]) -> npt.NDArray[np.int64]:
-    """(k,) twice the mean rank of each of the different values: a whole number."""
-    sizes = np.array(counts, dtype=np.int64)
-    return 2 * np.cumsum(sizes) - sizes + 1
-
-
-def _work(counts: list[int], chosen: int) -> int:
-    return sum(counts) * chosen * _largest_sum(counts, chosen)
-
-
-def _largest_sum(counts: list[int], chosen: int) -> int:
-    """Above the smallest rank, so that the table begins at zero; no more than if all values differed."""
-    return min(2 * sum(counts) * chosen, int(_rank_of(counts)[-1] - _rank_of(counts)[0]) * chosen)
+def _largest_sum(counts: Ints, chosen: int) -> int:
+    return int(_doubled_ranks(counts)[-1]) * chosen
 
 
 @lru_cache(maxsize=256)  # most numbers of a sweep differ in all runs, and have the same ranks
 def _ways(counts: tuple[int, ...], chosen: int) -> Floats:
     """(m,) in how many ways so many runs can be chosen for each sum of their doubled ranks, less the smallest rank."""
-    sizes = list(counts)
-    ranks = _rank_of(sizes) - _rank_of(sizes)[0]
+    sizes = np.array(counts, dtype=np.int64)
     table = np.zeros((chosen + 1, _largest_sum(sizes, chosen) + 1))
     table[0, 0] = 1.0
-    for rank in np.repeat(ranks, sizes):
+    for rank in np.repeat(_doubled_ranks(sizes), sizes).tolist():
         table[1:, rank:] += table[:-1, : table.shape[1] - rank]
-    return table[chosen]
+    ways: Floats = table[chosen]
+    return ways
