@@ -21,7 +21,7 @@ Mask = npt.NDArray[np.bool_]
 ABSENT = -1
 _MISSING: Any = object()
 # "3e-4" is a number as MLflow and command lines keep it; "1_000" and "0x1f" are names.
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE | re.ASCII)
 MOST_NAMES = 2000  # a run has some hundred; where each run has names of its own, as of its files, few are shared
 _LONGEST_NUMBER = 40  # characters
 _SPELLINGS = {"true": "true", "false": "false", "none": "null", "null": "null"}

@@ -11,7 +11,7 @@ from gradtrend.detect.contrast.ranks import Floats
 from gradtrend.model.contrast import Part, Spread
 
 _CLEAN = 0.5  # of the sick runs' share above the cut less the healthy runs': below it many runs are on the wrong side
-_FAR_APART = 4.0  # times: rates and decays are chosen by factors, layers and sizes by sums
+_FAR_APART = 2.0  # times: rates and decays are chosen by factors, layers and sizes by sums
 _DIGITS = 17
 
 
@@ -45,7 +45,7 @@ def _between(low: float, high: float) -> float:
     """A number with few digits that is at least `low` and below `high`."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return low if math.isfinite(low) else -math.inf
-    middle = math.sqrt(low) * math.sqrt(high) if low > 0 and high > _FAR_APART * low else low + (high - low) / 2
+    middle = math.sqrt(low) * math.sqrt(high) if low > 0 and high >= _FAR_APART * low else low + (high - low) / 2
     for digits in range(1, _DIGITS):
         rounded = float(f"{middle:.{digits}g}")
         if low <= rounded < high:

@@ -138,4 +138,4 @@ def _testable(question: Question, sick: Mask, level: float) -> Question:
     if question.numbers is not None:
         known = ~np.isnan(question.numbers)
         leasts.append(least_rank_p(question.numbers[known], int((known & sick).sum())))
-    return replace(question, least=min(1.0, question.tests * min(leasts, default=1.0)))
+    return replace(question, least=min([1.0, *(question.tests * least for least in leasts)]))

@@ -100,7 +100,8 @@ def _read(path: Path) -> Mapping[str, Any]:
     if path.name == _OVERRIDES:
         # `~key=value` takes a key away.
         said = (word for word in read_yaml_list(path) if "=" in word and not word.startswith("~"))
-        return dict(word.lstrip("+").split("=", 1) for word in said)
+        pairs = (word.lstrip("+").partition("=") for word in said)
+        return {name.replace(".", "/"): value for name, _, value in pairs}  # as the config itself has them
     return read_yaml(path)
 
 

@@ -39,10 +39,10 @@ _SECRET_TEXT = re.compile(
 )
 
 
-class _NoValue(Enum):
-    """Says that a value is none to keep: `None` is one that is."""
+class _Left(Enum):
+    """What stands for a value that is left out: `None` is one that is kept."""
 
-    NO_VALUE = 0
+    OUT = 0
 
 
 def hyperparameters_of(sources: Iterable[Mapping[str, Any]]) -> Hyperparameters:
@@ -77,41 +77,37 @@ def _leaves(values: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> Iter
             if depth < DEEPEST_HYPERPARAMETER:
                 yield from _leaves(value, f"{name}/", depth + 1)
         elif (
-            len(name) <= LONGEST_NAME
-            and not isinstance(scalar := _scalar(value), _NoValue)
-            and not _secret(name, scalar)
+            len(name) <= LONGEST_NAME and not isinstance(scalar := _scalar(value), _Left) and not _secret(name, scalar)
         ):
             yield depth, name, scalar
 
 
-def _scalar(value: Any) -> Scalar | _NoValue:
-    """The value as it is kept, a list as its JSON text; `NO_VALUE` for what is none.
+def _scalar(value: Any) -> Scalar | _Left:
+    """The value as it is kept, a list as its JSON text; `_Left` for what is none.
 
     Non-finite numbers are words: nothing that is read from a hyperparameter is then no JSON.
     """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return (
-            value if len(value) <= LONGEST_HYPERPARAMETER else _NoValue.NO_VALUE
-        )  # cut, two that differ may be the same
+        return value if len(value) <= LONGEST_HYPERPARAMETER else _Left.OUT  # cut, two that differ may be the same
     if isinstance(value, int):
-        return value if value.bit_length() <= _MOST_BITS else _NoValue.NO_VALUE
+        return value if value.bit_length() <= _MOST_BITS else _Left.OUT
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, list | tuple):
         return _list_text(value)
-    return _NoValue.NO_VALUE
+    return _Left.OUT
 
 
-def _list_text(values: list[Any] | tuple[Any, ...]) -> str | _NoValue:
+def _list_text(values: list[Any] | tuple[Any, ...]) -> str | _Left:
     if len(values) > MOST_IN_A_LIST or not all(isinstance(one, bool | int | float | str | None) for one in values):
-        return _NoValue.NO_VALUE
+        return _Left.OUT
     kept = [_scalar(one) for one in values]
-    if any(isinstance(one, _NoValue) for one in kept):
-        return _NoValue.NO_VALUE
+    if any(isinstance(one, _Left) for one in kept):
+        return _Left.OUT
     text = json.dumps(kept, ensure_ascii=False)
-    return text if len(text) <= LONGEST_HYPERPARAMETER else _NoValue.NO_VALUE
+    return text if len(text) <= LONGEST_HYPERPARAMETER else _Left.OUT
 
 
 def _secret(name: str, value: Scalar) -> bool:

@@ -72,14 +72,14 @@ def _p(p: float) -> str:
 
 
 def _name(name: str) -> str:
-    return escape(shorten(name, _LONGEST))
+    return shorten(escape(name), _LONGEST)
 
 
 def _value(value: Scalar) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, str):
-        return escape(shorten(value, _LONGEST)) or '""'
+        return shorten(escape(value), _LONGEST) or '""'
     return number(value) if isinstance(value, float) or abs(value) < _NO_FLOAT else shorten(hex(value), _LONGEST)
 
 
