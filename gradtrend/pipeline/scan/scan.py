@@ -18,6 +18,7 @@ from gradtrend.pipeline.failures import found_runs, is_no_ones
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import Engine, Job
 from gradtrend.pipeline.scan.state import State, open_state
+from gradtrend.pipeline.scan.tells import tells_of
 from gradtrend.pipeline.scan.wanted import Wanted
 from gradtrend.report.json.records import record_of_failure
 from gradtrend.version import __version__
@@ -30,7 +31,8 @@ Heard = Callable[[Sequence[Record], int, int], None]
 class Scanned:
     """The outcome of a scan: the wanted runs in the order of their names, failures of the paths that were given or of
     gradtrend itself, and how many shares of logs were read and how many were as they were known. `forgot` says that the
-    state was of another version, other rules or options.
+    state was of another version, other rules or options. `tells` are sentences on what tells sick runs from healthy
+    ones, where they were asked for.
     """
 
     records: tuple[Record, ...]
@@ -38,6 +40,7 @@ class Scanned:
     read: int = 0
     known: int = 0
     forgot: bool = False
+    tells: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -139,9 +142,11 @@ class _Scan:
             if root.digest is not None and not left & set(root.shares) and self._has_all(root.shares):
                 self.state.keep_root(root.name, root.digest, root.shares)
 
-    def outcome(self) -> Scanned:
-        forgot = self.state.was_other
-        return Scanned(in_order(self.records), tuple(self.failures), len(self.tasks), self.known, forgot)
+    def outcome(self, tell: bool) -> Scanned:
+        """What came of it."""
+        records = in_order(self.records)
+        tells = tells_of(records, self.state) if tell else ()
+        return Scanned(records, tuple(self.failures), len(self.tasks), self.known, self.state.was_other, tells)
 
 
 def scan_all(
@@ -152,9 +157,11 @@ def scan_all(
     state: Path | None = None,
     leave_out: Iterable[Path] = (),
     heard: Heard = lambda records, done, count: None,
+    tell: bool = False,
 ) -> Scanned:
     """The wanted runs below some paths. What `state` knows and is as it was is not read again; what is found out is
-    added to it at once. `leave_out` are files below the paths that the call writes itself.
+    added to it at once. `leave_out` are files below the paths that the call writes itself. `tell` asks for what tells
+    sick runs from healthy ones.
 
     Raises `ConfigError` for rules, a source or a state that cannot be used, and what the engine raises.
     """
@@ -169,7 +176,7 @@ def scan_all(
         engine(plan, [task.job for task in scan.tasks], scan.take)
         scan.keep_roots()
         finished = True
-        return scan.outcome()
+        return scan.outcome(tell)
     finally:
         memory.close(tidy=finished)
 
