@@ -29,7 +29,8 @@ from gradtrend.pipeline.selection import split_list
 class AnalyzeOptions:
     """What the user said about one call; `announce` is told what a replay imports.
 
-    `points` is how many points of each series the reports keep for charts; 0 where none is drawn.
+    `points` is how many points of each series the reports keep for charts; 0 where none is drawn. `hyperparameters`
+    says that a run's are wanted with its log.
 
     Raises `ConfigError` for columns that cannot be, or of another format.
     """
@@ -50,6 +51,7 @@ class AnalyzeOptions:
     trust: bool = False
     announce: Callable[[str], None] | None = None
     points: int = 0
+    hyperparameters: bool = False
 
     def __post_init__(self) -> None:
         if self.columns:
@@ -130,7 +132,7 @@ def runs_in(files: RunFiles, options: AnalyzeOptions) -> tuple[RunParts, ...]:
 
 def log_of(run: RunParts, options: AnalyzeOptions) -> RunLog:
     """One run as read. Raises `InputError` where nothing of it can be read."""
-    return load_run(run, _choice(options))
+    return load_run(run, _choice(options), options.hyperparameters)
 
 
 def _choice(options: AnalyzeOptions) -> Choice:

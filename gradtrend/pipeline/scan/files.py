@@ -68,8 +68,8 @@ def merged(paths: Sequence[Path], wanted: Wanted, tell: bool = False) -> Scanned
             known = found.get((record.run, record.name))
             if known is None or (known.modified or 0.0) <= (record.modified or 0.0):
                 found[record.run, record.name] = record
-    records = in_order(record for record in found.values() if wanted.has(record))
-    return Scanned(records, tuple(failures), tells=tells_of(records, State()) if tell else ())
+    kept = in_order(record for record in found.values() if wanted.has(record))
+    return Scanned(kept, tuple(failures), tells=tells_of(kept, State()) if tell else ())
 
 
 def _records_in(path: Path) -> tuple[list[Record], Failure | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -165,7 +165,7 @@ def scan_all(
 
     Raises `ConfigError` for rules, a source or a state that cannot be used, and what the engine raises.
     """
-    plan = plan_of(options)
+    plan = plan_of(replace(options, hyperparameters=True))
     own = {Path(os.path.abspath(path)) for path in (*leave_out, *([] if state is None else [state]))}  # noqa: PTH100
     memory = open_state(state, key_of(plan))
     finished = False
