@@ -278,8 +278,8 @@ def scan(
 
     `executor` is any `concurrent.futures.Executor` whose workers have gradtrend and see the same paths: a pool of
     Python's, `Client.get_executor(pure=False)` of Dask, those of Ray, submitit, mpi4py. Without one so many `processes`
-    of this machine do the work, by themselves one a core (a script then needs `if __name__ == "__main__":`), with 0 this
-    one alone. `state` is a file that keeps what is found out: runs that have not changed are not read again.
+    of this machine do the work, by themselves one a core (a script then needs `if __name__ == "__main__":`), with 0
+    this one alone. `state` is a file that keeps what is found out: runs that have not changed are not read again.
     `newer_than` (`2d`, or a date), `verdict`, `include` and `exclude` (patterns of names) and `shard` (`1/4`) say which
     runs are wanted. The other options are those of `analyze`, and so are the errors; paths that cannot be read are in
     `failures` of the result, and an `InputError` where none can be.
