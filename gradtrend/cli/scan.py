@@ -15,7 +15,7 @@ from gradtrend.cli.output import announce, complain, emit, stdout_style, tell_fa
 from gradtrend.cli.progress import Bar
 from gradtrend.cli.project import config_from, config_options
 from gradtrend.cli.writing.records import RecordFiles
-from gradtrend.errors import ConfigError
+from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.loading import loaded
 from gradtrend.pipeline.selection import parse_fail_on, split_list
 from gradtrend.report.json.records import record_line
@@ -120,6 +120,9 @@ def scan(roots: tuple[str, ...], **given: Any) -> int:
                 announce(f"--state {given['state']} was of other options, rules or another version: all was read again")
     except KeyboardInterrupt:
         return _what_is_done(seen, given)
+    except GradtrendError:
+        files.abandon()
+        raise
     if given["format_"] == "text":
         _tell(scanned.records, scanned.tells, given)
     elif given["merge"]:
@@ -159,16 +162,16 @@ class _Seen:
 
     def __init__(self, files: RecordFiles, on_standard_output: bool) -> None:
         self.records: list[Record] = []
-        self._files = files
+        self.files = files
         self._emits = on_standard_output
         self._bar = Bar("Judging")
 
     def heard(self, records: Sequence[Record], done: int, count: int) -> None:
         """Take what has been judged, or is known: one of so many shares of logs."""
         self.records += records
-        lines = "".join(map(record_line, records)) if self._emits or self._files.are_streamed else ""
+        lines = "".join(map(record_line, records)) if self._emits or self.files.are_streamed else ""
         if lines:
-            self._files.add(lines)
+            self.files.add(lines)
             if self._emits:
                 emit(lines)
         self._bar.show(done, count)
@@ -189,7 +192,7 @@ def _scanned(
 
     with _engine(given) as engine:
         tell = given["format_"] == "text"
-        return scan_all(roots, options, wanted, engine, given["state"], given["outputs"], seen.heard, tell)
+        return scan_all(roots, options, wanted, engine, given["state"], seen.files.own, seen.heard, tell)
 
 
 def _merged(paths: Sequence[str], wanted: Wanted, given: dict[str, Any]) -> Scanned:

@@ -23,11 +23,11 @@ class RecordFiles:
     and survives what ends it; at the end each file is written whole, in the order of the runs' names.
 
     Raises `ConfigError` for a suffix that no such file has, for one file given twice, for what the call reads or keeps
-    its state in, and where it cannot be written.
+    its state in, for a file below a root that no scan has written (it may be a log), and where it cannot be written.
     """
 
     def __init__(self, paths: Sequence[Path], roots: Sequence[str], state: Path | None) -> None:
-        from gradtrend.pipeline.scan.files import RECORD_SUFFIXES
+        from gradtrend.pipeline.scan.files import RECORD_SUFFIXES, holds_records
 
         for path in paths:
             if path.suffix.lower() not in RECORD_SUFFIXES:
@@ -38,12 +38,20 @@ class RecordFiles:
             raise ConfigError("-o and --state name one file twice", "One would replace the other.")
         if {*own} & {*map(os.path.realpath, roots)}:
             raise ConfigError("-o or --state is what is to be read", "Name another file.")
+        for path in paths:
+            if _lies_below(path, roots) and not holds_records(path):
+                raise ConfigError(f"-o {path}: lies in what is read, and holds no records", "Name another file.")
         self._targets: list[Target] = [prepared(path) for path in paths]
         self._parts: list[tuple[Path, IO[str]]] = []
         for path in paths:
             if path.suffix.lower() == _STREAMED and (not path.exists() or path.is_file()):
                 part = path.with_name(path.name + _PART)
                 self._parts.append((part, _opened(part)))
+
+    @property
+    def own(self) -> list[Path]:
+        """All that is written."""
+        return [*(target.path for target in self._targets), *(part for part, _ in self._parts)]
 
     @property
     def are_streamed(self) -> bool:
@@ -69,6 +77,20 @@ class RecordFiles:
             file.close()
             with suppress(OSError):
                 part.unlink()
+
+    def abandon(self) -> None:
+        """Leave no file behind in which nothing is."""
+        for part, file in self._parts:
+            empty = not file.tell()
+            file.close()
+            if empty:
+                with suppress(OSError):
+                    part.unlink()
+
+
+def _lies_below(path: Path, roots: Sequence[str]) -> bool:
+    real = Path(os.path.realpath(path))
+    return any(Path(os.path.realpath(root)) in real.parents for root in roots)
 
 
 def _opened(part: Path) -> IO[str]:

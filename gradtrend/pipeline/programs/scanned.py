@@ -90,7 +90,7 @@ def scan_paths(
     count = available_processes() if processes is None else processes
     engine = here(count) if executor is None else elsewhere(executor)
     scanned: Scanned = scan_all(paths, options, wanted, engine, None if state is None else Path(state))
-    if scanned.failures and not scanned.records:
+    if scanned.failures and not scanned.records and scanned.read + scanned.known <= len(scanned.failures):
         first = scanned.failures[0]
         if first.bug is None:
             raise InputError(first.message, first.hint)

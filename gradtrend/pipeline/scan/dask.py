@@ -28,7 +28,7 @@ def dask_cluster(address: str) -> Iterator[Engine]:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ConfigError(f"--scheduler {address}: no Dask scheduler answers ({why})", _HINT) from error
     with client:
-        if not client.scheduler_info(n_workers=-1)["workers"]:
+        if not client.nthreads():
             raise GradtrendError(f"--scheduler {address}: it has no workers", f"Start some: dask worker {address}")
         with client.get_executor(pure=False) as executor:
             yield elsewhere(executor)

@@ -57,6 +57,9 @@ class _Batch:
 def _run_by(executor: Executor, plan: Plan, jobs: Sequence[Job], told: Told) -> None:
     packed = pickle.dumps(_sendable(plan))
     todo = deque(_batches(jobs))
+    for place, job in enumerate(jobs):
+        if isinstance(job, Failure) or job.is_stream:  # nothing to do, or only here
+            told(place, each_log(job, plan.options, partial(record_on, plan)))
     given: dict[Future[list[Outcome[Record]]], _Batch] = {}
     try:
         while todo or given:
@@ -87,8 +90,10 @@ def _batches(jobs: Sequence[Job]) -> Iterator[_Batch]:
     places: list[int] = []
     seconds = 0.0
     for place, job in enumerate(jobs):
+        if isinstance(job, Failure) or job.is_stream:
+            continue
         places.append(place)
-        seconds += seconds_of(job) if isinstance(job, RunFiles) else 0.0
+        seconds += seconds_of(job)
         if seconds >= _SECONDS_A_BATCH or len(places) >= _JOBS_A_BATCH:
             yield _Batch(tuple(places))
             places, seconds = [], 0.0

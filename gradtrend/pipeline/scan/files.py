@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 RECORD_SUFFIXES = (".jsonl", ".parquet", ".csv")
+_LONGEST_LINE = 1 << 24  # bytes; a record of thousands of hyperparameters is shorter
 _LISTS = ("rules", "next", "formats")
 _INTEGERS = ("onset_step", "points", "last_step", "nonfinite_step", "size")
 _NUMBERS = ("confidence", "baseline", "peak", "last", "last_loss")
@@ -51,10 +52,24 @@ def records_frame(records: Sequence[Record]) -> pl.DataFrame:
 
 def _printable(row: dict[str, Any]) -> dict[str, Any]:
     """Text that no encoding has (a file's name may hold such bytes) written out."""
-    return {
-        name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-        for name, value in row.items()
-    }
+    return {name: _text(value) for name, value in row.items()}
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_text(one) for one in value]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def holds_records(path: Path) -> bool:
+    """Whether a file is one that `records_bytes` makes, as its beginning says; or is not there, or empty."""
+    if not path.is_file() or path.suffix.lower() == ".parquet":  # which is no log's
+        return True
+    with path.open("rb") as file:
+        line = file.readline(_LONGEST_LINE)
+    if path.suffix.lower() == ".csv":
+        return not line or line.rstrip(b"\r\n").split(b",") == [name.encode() for name in row_of(Record(""))]
+    return not line or record_from_line(line) is not None
 
 
 def merged(paths: Sequence[Path], wanted: Wanted, tell: bool = False) -> Scanned:
@@ -103,7 +118,7 @@ def _parquet(path: Path) -> tuple[list[Record], Failure | None]:
         rows = pl.read_parquet(path.read_bytes()).to_dicts()
         for row in rows:
             row["hyperparameters"] = json.loads(row["hyperparameters"])
-    except (pl.exceptions.PolarsError, KeyError, TypeError, ValueError):
+    except (pl.exceptions.PolarsError, KeyError, TypeError, ValueError, RecursionError):
         return [], Failure(str(path), f"{path}: holds no records", _HINT)
     records = [record for record in map(record_from_dict, rows) if record is not None]
     return records, None if len(records) == len(rows) else Failure(

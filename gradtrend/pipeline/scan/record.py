@@ -9,6 +9,8 @@ from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.analyze import Plan, report_on
 from gradtrend.report.json.records import record_of
 
+_DIGITS = 6  # of a second, as texts of times have: so that a record that was kept is the same
+
 
 def record_on(plan: Plan, log: RunLog) -> Record:
     """The record of a run."""
@@ -28,4 +30,4 @@ def _size_and_time(log: RunLog) -> tuple[int | None, float | None]:
             continue
         sizes.append(status.st_size)
         times.append(status.st_mtime)
-    return (sum(sizes), max(times)) if sizes else (None, None)
+    return (sum(sizes), round(max(times), _DIGITS)) if sizes else (None, None)

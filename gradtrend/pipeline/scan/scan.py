@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
-from gradtrend.ingest import Known, RunFiles, listing_of, natural, signatures
+from gradtrend.ingest import Known, Listing, RunFiles, listing_of, natural, signatures
 from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
 from gradtrend.pipeline.analyze import Plan, plan_of
@@ -17,7 +18,7 @@ from gradtrend.pipeline.apart import Outcome
 from gradtrend.pipeline.failures import found_runs, is_no_ones
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import Engine, Job
-from gradtrend.pipeline.scan.state import State, open_state
+from gradtrend.pipeline.scan.state import Root, State, open_state
 from gradtrend.pipeline.scan.tells import tells_of
 from gradtrend.pipeline.scan.wanted import Wanted
 from gradtrend.report.json.records import record_of_failure
@@ -45,19 +46,20 @@ class Scanned:
 
 @dataclass(slots=True)
 class _Root:
-    """One of the paths of a scan. `shares` are the names of what is read together below it, `digest` is that of its
-    files, None where it is an address, and nothing can be said of it for the next time.
+    """One of the paths of a scan. `shares` are names and signatures of what is read together below it, `digest` is that
+    of its files, None where it is an address, and nothing can be said of it for the next time.
     """
 
     name: str
     digest: str | None = None
-    shares: list[str] = field(default_factory=list)
+    shares: list[tuple[str, str | None]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Logs to be read: what they are called in the state, how their files are, and the job."""
+    """Logs to be read: the path that was given, what they are called in the state, how their files are, the job."""
 
+    root: str
     share: str
     signature: str | None
     job: Job
@@ -70,7 +72,7 @@ class _Scan:
     plan: Plan
     wanted: Wanted
     state: State
-    leave_out: frozenset[Path]
+    leave_out: frozenset[str]
     heard: Heard
     records: list[Record] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -78,17 +80,20 @@ class _Scan:
     tasks: list[_Task] = field(default_factory=list)
     known: int = 0
     done: int = 0
+    seen: set[str] | None = None  # the real paths of files below the roots so far, where there are several
 
     def find(self, path: str) -> None:
         """Look below a path: what is known is told, what is not becomes a task."""
+        listing = listing_of(path, self.leave_out)
+        if self.seen is not None and listing is not None and not self._adds(path, listing):
+            return
         root = _Root(path)
         self.roots.append(root)
-        listing = listing_of(path, frozenset(map(str, self.leave_out)))
         root.digest = None if listing is None else listing.digest
         before = self.state.roots.get(root.name)
         if before is not None and root.digest == before.digest and self._has_all(before.shares):
             root.shares += before.shares
-            for share in before.shares:
+            for share, _ in before.shares:
                 if self.wanted.in_shard(share):
                     self._take_known(self.state.shares[share][1])
             return
@@ -100,19 +105,28 @@ class _Scan:
         signed = iter(signatures(listing, shares) if listing is not None else [None] * len(shares))
         for job, share in zip(jobs, _share_names(jobs), strict=True):
             signature = next(signed) if isinstance(job, RunFiles) else None
-            root.shares.append(share)
+            root.shares.append((share, signature))
             if not self.wanted.in_shard(share):
                 continue
             if isinstance(job, RunFiles) and not self.wanted.may_have(job, listing):
                 continue
             records = self.state.records_of(share, signature)
             if records is None:
-                self.tasks.append(_Task(share, signature, job))
+                self.tasks.append(_Task(path, share, signature, job))
             else:
                 self._take_known(records)
 
-    def _has_all(self, shares: Iterable[str]) -> bool:
-        return all(share in self.state.shares for share in shares if self.wanted.in_shard(share))
+    def _adds(self, path: str, listing: Listing) -> bool:
+        """Whether a path has files that no other has: each run is told once."""
+        assert self.seen is not None
+        real = os.path.realpath(path)
+        files = {os.path.normpath(os.path.join(real, os.path.relpath(file, path))) for file in listing.files}  # noqa: PTH118
+        new = not files or not files <= self.seen
+        self.seen |= files
+        return new
+
+    def _has_all(self, shares: Iterable[tuple[str, str | None]]) -> bool:
+        return all(self.state.records_of(*share) is not None for share in shares if self.wanted.in_shard(share[0]))
 
     def _take_known(self, records: Sequence[Record]) -> None:
         self.known += 1
@@ -129,18 +143,18 @@ class _Scan:
         task = self.tasks[place]
         found, failures = outcome
         records = (*found, *map(record_of_failure, failures))
-        if task.signature is not None and not any(map(_may_be_otherwise, failures)):
+        given = not found and (isinstance(task.job, Failure) or (not task.job.logs and task.job.name == task.root))
+        if task.signature is not None and not given and not any(map(_may_be_otherwise, failures)):
             self.state.keep_share(task.share, task.signature, records)
-        given = isinstance(task.job, Failure)
         self.failures += [failure for failure in failures if failure.bug is not None or given]
         self._tell(records if not given else found)
 
     def keep_roots(self) -> None:
         """Say in the state of which roots all is known."""
-        left = {task.share for task in self.tasks if task.signature is None}
         for root in self.roots:
-            if root.digest is not None and not left & set(root.shares) and self._has_all(root.shares):
-                self.state.keep_root(root.name, root.digest, root.shares)
+            signed = tuple((share, signature) for share, signature in root.shares if signature is not None)
+            if root.digest is not None and len(signed) == len(root.shares) and self._has_all(signed):
+                self.state.keep_root(root.name, Root(root.digest, signed))
 
     def outcome(self, tell: bool) -> Scanned:
         """What came of it."""
@@ -166,12 +180,12 @@ def scan_all(
     Raises `ConfigError` for rules, a source or a state that cannot be used, and what the engine raises.
     """
     plan = plan_of(replace(options, hyperparameters=True))
-    own = {Path(os.path.abspath(path)) for path in (*leave_out, *([] if state is None else [state]))}  # noqa: PTH100
+    own = {os.path.realpath(path) for path in (*leave_out, *([] if state is None else [state]))}
     memory = open_state(state, key_of(plan))
     finished = False
     try:
-        scan = _Scan(plan, wanted, memory, frozenset(own), heard)
-        for path in paths:
+        scan = _Scan(plan, wanted, memory, frozenset(own), heard, seen=set() if len(paths) > 1 else None)
+        for path in _from_above(paths):
             scan.find(path)
         engine(plan, [task.job for task in scan.tasks], scan.take)
         scan.keep_roots()
@@ -181,9 +195,20 @@ def scan_all(
         memory.close(tidy=finished)
 
 
+def _from_above(paths: Sequence[str]) -> list[str]:
+    """Paths in their order, but a folder before what lies in it."""
+    return sorted(paths, key=lambda path: 0 if "://" in path else len(Path(os.path.realpath(path)).parts))
+
+
 def in_order(records: Iterable[Record]) -> tuple[Record, ...]:
     """Records by the names of their runs, counters in them as numbers."""
-    return tuple(sorted(records, key=lambda record: (natural(record.run), record.name or "", record.failure or "")))
+    return tuple(sorted(records, key=_place))
+
+
+def _place(record: Record) -> tuple[Any, ...]:
+    """A key by which records have one order, whatever order they come in, also where they come from files."""
+    run = record.run.encode("utf-8", "backslashreplace").decode()
+    return natural(run), run, record.name or "", record.failure or ""
 
 
 def key_of(plan: Plan) -> str:

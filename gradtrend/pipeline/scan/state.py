@@ -20,7 +20,6 @@ from gradtrend.errors import ConfigError
 from gradtrend.model.many.record import Record
 from gradtrend.pipeline.whole_file import replace_whole, write_all
 from gradtrend.report.json.records import record_from_dict, record_to_dict
-from gradtrend.report.json.strict import strict_line
 
 _VERSION = 1
 _MARK = "gradtrend_state"
@@ -29,12 +28,12 @@ _LEFT_OVER = 1.5  # times the lines that are needed, before the file is written 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder or bucket as it was when all below it was judged: the digest of its files, and the names of the shares
-    that its logs were read in.
+    """A folder or bucket as it was when all below it was judged: the digest of its files, and the names and signatures
+    of the shares that its logs were read in.
     """
 
     digest: str
-    shares: tuple[str, ...]
+    shares: tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -72,11 +71,11 @@ class State:
         if found:
             self._add({"formats": {path: list(known) for path, known in found.items()}})
 
-    def keep_root(self, root: str, digest: str, shares: Sequence[str]) -> None:
+    def keep_root(self, name: str, root: Root) -> None:
         """Remember that all below a root was judged."""
-        if self.roots.get(root) != Root(digest, tuple(shares)):
-            self.roots[root] = Root(digest, tuple(shares))
-            self._add({"root": root, "digest": digest, "shares": list(shares)})
+        if self.roots.get(name) != root:
+            self.roots[name] = root
+            self._add(_root_line(name, root))
 
     def keep_tells(self, made_of: str, tells: Sequence[str]) -> None:
         """Remember what tells the sick runs from the healthy ones."""
@@ -90,7 +89,7 @@ class State:
         lines = [*self._all_lines()] if tidy and self._lines > _LEFT_OVER * self._needed() else None
         if lines is not None and self.path is not None:
             with suppress(OSError):  # it holds all that it needs as it is
-                replace_whole(self.path, "".join(map(strict_line, lines)).encode())
+                replace_whole(Path(os.path.realpath(self.path)), b"".join(map(_line, lines)))
         self._file.close()
         self._file = None
 
@@ -103,14 +102,14 @@ class State:
         for share, (signature, records) in self.shares.items():
             yield _share_line(share, signature, records)
         for name, root in self.roots.items():
-            yield {"root": name, "digest": root.digest, "shares": list(root.shares)}
+            yield _root_line(name, root)
         yield {"tells": list(self.tells[1]), "of": self.tells[0]}
 
     def _add(self, line: dict[str, Any]) -> None:
         if self._file is None:
             return
         try:
-            write_all(self._file, strict_line(line).encode())
+            write_all(self._file, _line(line))
         except OSError as error:
             raise _unusable(self.path, f"cannot be written ({error.strerror or error})") from None
         self._lines += 1
@@ -126,28 +125,41 @@ def open_state(path: Path | None, key: str) -> State:
         return State(None, key)
     try:
         file = _opened(path)
-        held = file.read()
     except OSError as error:
         raise _unusable(path, f"cannot be used ({error.strerror or error})") from None
-    state = State(path, key, _file=file)
+    try:
+        return _filled(State(path, key, _file=file), file, path)
+    except OSError as error:
+        file.close()
+        raise _unusable(path, f"cannot be written ({error.strerror or error})") from None
+    except BaseException:
+        file.close()
+        raise
+
+
+def _filled(state: State, file: io.FileIO, path: Path) -> State:
+    held = file.read()
     head = _object(held.split(b"\n", 1)[0])
-    cut_in_its_first_line = b"\n" not in held and held.startswith(b'{"' + _MARK.encode())
+    begins = b'{"' + _MARK.encode()
+    cut_in_its_first_line = b"\n" not in held and (held.startswith(begins) or begins.startswith(held))
     if held and head.get(_MARK) != _VERSION and not cut_in_its_first_line:
         raise _unusable(path, "is no state of a scan", "Name another file, or remove it.")
-    if head.get("key") != key:
+    if head.get("key") != state.key:
         state.was_other = _MARK in head
         file.seek(0)
         file.truncate()
-        state._add(_head(key))
+        state._add(_head(state.key))
     else:
         _take(held, state)
         if not held.endswith(b"\n"):
-            file.write(b"\n")
+            write_all(file, b"\n")
     return state
 
 
 def _opened(path: Path) -> io.FileIO:
     """The file, unbuffered: what is added is there whatever becomes of this process. Nobody else's meanwhile."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
+        raise _unusable(path, "is no file", "Name another.")
     file = io.FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+")
     with suppress(ImportError):  # not on Windows
         import fcntl
@@ -174,6 +186,15 @@ def _share_line(share: str, signature: str, records: Sequence[Record]) -> dict[s
     return {"share": share, "signature": signature, "records": [record_to_dict(record) for record in records]}
 
 
+def _root_line(name: str, root: Root) -> dict[str, Any]:
+    return {"root": name, "digest": root.digest, "shares": [list(share) for share in root.shares]}
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    """A line, for no other program: what is written comes back as it was, NaN and bytes of names that no text has."""
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
 def _object(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
@@ -194,12 +215,18 @@ def _take(held: bytes, state: State) -> None:
         elif isinstance(formats := found.get("formats"), dict):
             good = {path: tuple(known) for path, known in formats.items() if _is_known(known)}
             state.formats |= good
-        elif isinstance(root := found.get("root"), str) and isinstance(found.get("shares"), list):
-            state.roots[root] = Root(str(found.get("digest")), tuple(map(str, found["shares"])))
+        elif isinstance(root := found.get("root"), str) and _are_shares(shares := found.get("shares")):
+            state.roots[root] = Root(str(found.get("digest")), tuple(map(tuple, shares)))
 
 
 def _is_known(known: Any) -> bool:
     return isinstance(known, list) and [type(one) for one in known] == [int, int, str]
+
+
+def _are_shares(shares: Any) -> bool:
+    return isinstance(shares, list) and all(
+        isinstance(share, list) and [type(one) for one in share] == [str, str] for share in shares
+    )
 
 
 def _take_share(found: dict[str, Any], state: State) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -18,6 +19,7 @@ from gradtrend.model.words import Verdict
 from gradtrend.pipeline.selection import split_list
 
 _AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
+_MAY_BE_A_NUMBER = re.compile(r"[#?\[]|\*\d+(?:\*|$)")  # in a pattern, what can match a run's (#2)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _UNREADABLE = "unreadable"  # stands for a verdict where there is none
 _SICK = "sick"
@@ -42,13 +44,8 @@ class Wanted:
             return False
         if self.newer_than is not None and record.modified is not None and record.modified < self.newer_than:
             return False
-        return self.names(record.run) or (record.name is not None and self.names(record.name))
-
-    def names(self, name: str) -> bool:
-        """Whether a name is wanted."""
-        if any(fnmatchcase(name, pattern) for pattern in self.exclude):
-            return False
-        return not self.include or any(fnmatchcase(name, pattern) for pattern in self.include)
+        names = [record.run] if record.name is None else [record.run, record.name]
+        return not _match(names, self.exclude) and (not self.include or _match(names, self.include))
 
     def in_shard(self, share: str) -> bool:
         """Whether logs that are read together fall to this machine: by their name alone, so that all agree on it."""
@@ -68,11 +65,18 @@ class Wanted:
         if len(logs) > 1 or share.stored or share.logs[0].runs or not self.include:
             return True
         # The run is called by its log, or by a folder that the log lies in; a number (#2) may follow.
-        return any("#" in pattern for pattern in self.include) or self._names_a_place(share.name, logs[0])
+        return any(map(_MAY_BE_A_NUMBER.search, self.include)) or _match(_places(share), self.include)
 
-    def _names_a_place(self, share: str, log: str) -> bool:
-        places = [log[:end] for end in (*(i for i, c in enumerate(log) if c == "/"), len(log))]
-        return any(fnmatchcase(place, pattern) for place in (share, *places) for pattern in self.include)
+
+def _match(names: Iterable[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def _places(share: RunFiles) -> list[str]:
+    """What the run of the only log of a share may be called."""
+    log = share.logs[0].path
+    inside = log.relative_to(share.folder).parts if log.is_relative_to(share.folder) else ()
+    return [os.path.join(share.name, *inside[:end]) for end in range(len(inside) + 1)]  # noqa: PTH118  as it was given
 
 
 def wanted_from(

@@ -20,6 +20,7 @@ _FIELDS = {field.name: field for field in dataclasses.fields(Record)}
 _LISTS = frozenset({"rules", "next", "formats"})
 _COUNTS = frozenset({"onset_step", "points", "last_step", "nonfinite_step", "size"})
 _NUMBERS = ("confidence", "baseline", "peak", "last", "last_loss")
+_LARGEST = 1 << 63  # no column of a table has more
 _NONFINITE = ("nan", "inf", "-inf")
 
 
@@ -116,10 +117,17 @@ def _value(name: str, given: Any) -> Any:
     if name in _LISTS:
         return tuple(one for one in given if isinstance(one, str)) if isinstance(given, list) else None
     if name in _COUNTS:
-        return given if isinstance(given, int) and not isinstance(given, bool) else None
+        return given if isinstance(given, int) and not isinstance(given, bool) and abs(given) < _LARGEST else None
     if name in _NUMBERS:
-        return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
+        return _number(given)
     return given if isinstance(given, str) else None
+
+
+def _number(given: Any) -> float | None:
+    try:
+        return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
+    except OverflowError:
+        return None
 
 
 def _of(words: Any, given: Any) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import NamedTuple
 
 from gradtrend.ingest.limits import DEEPEST_FOLDER
 from gradtrend.ingest.runs.finding.run_files import RunFiles
-from gradtrend.ingest.runs.finding.tree import is_never_log, is_skipped_folder
+from gradtrend.ingest.runs.finding.tree import is_left_out, is_never_log, is_skipped_folder
+from gradtrend.ingest.settings.folder import is_settings_file
 
 # Never logs themselves, and yet what a report says may hang on them.
 _SETTINGS = re.compile(r"\.(?:ya?ml|toml|ini|cfg)$", re.IGNORECASE)
@@ -40,14 +42,14 @@ class Listing:
 
 
 def listing_of(path: str, leave_out: frozenset[str] = frozenset()) -> Listing | None:
-    """The files below a folder, or the one file with what belongs to it; `leave_out` are absolute paths of others.
+    """The files below a folder, or the one file with what belongs to it; `leave_out` are real paths of others.
 
     None for an address or a pipe, of which nothing is known without reading, and for what is not there.
     """
     if os.path.isdir(path):
-        found = dict(sorted(_below(path, leave_out)))
+        found = dict(sorted(_Walk(path, leave_out).files.items()))
     elif os.path.isfile(path):
-        found = {name: _state(os.stat(name)) for name in _with_companions(path)}
+        found = {name: _state(os.stat(name)) for name in _with_companions(path)} | _beside(path, leave_out)
     else:
         return None
     return Listing(found, _digest(found.items()))
@@ -56,12 +58,25 @@ def listing_of(path: str, leave_out: frozenset[str] = frozenset()) -> Listing | 
 def signatures(listing: Listing, shares: Sequence[RunFiles]) -> list[str]:
     """For each share a digest of the files that its reports hang on: those nearest to its folder, and its logs. Of runs
     of one store those are all that lie there, or where folders of it are named by the ids of runs, those of its own.
+    What is read together, and what else was found out of it, counts as well: it hangs on other files, too.
     """
-    folders = {str(share.folder) for share in shares}
+    folders = {_text(share.folder) for share in shares}
     of_folder: dict[str, list[str]] = defaultdict(list)
     for file in listing.files:
         of_folder[_nearest(file, folders)].append(file)
-    return [_digest(_states(listing, share, of_folder[str(share.folder)])) for share in shares]
+    return [_digest(_states(listing, share, of_folder[_text(share.folder)]), _made_of(share)) for share in shares]
+
+
+def _made_of(share: RunFiles) -> str:
+    logs = [(str(log.path), log.adapter.name, log.runs) for log in share.logs]
+    passed = [(str(one.path), one.reason) for one in share.passed_over]
+    debug, error = [*map(str, share.with_debug)], None if share.error is None else share.error.message
+    return repr((logs, passed, debug, error, share.only, share.alone, share.picked, share.notes))
+
+
+def _text(folder: Path) -> str:
+    """A folder as it stands ahead of the files in it."""
+    return "" if folder == Path() else str(folder)
 
 
 def _states(listing: Listing, share: RunFiles, near: Sequence[str]) -> list[tuple[str, State]]:
@@ -73,7 +88,7 @@ def _states(listing: Listing, share: RunFiles, near: Sequence[str]) -> list[tupl
 
 
 def _nearest(file: str, folders: set[str]) -> str:
-    """The innermost of the folders in which a file lies; empty where it lies in none."""
+    """The innermost of the folders in which a file lies; empty where it lies in none, and for the current one."""
     place = os.path.dirname(file)
     while place and place not in folders:
         above = os.path.dirname(place)
@@ -83,8 +98,8 @@ def _nearest(file: str, folders: set[str]) -> str:
     return place
 
 
-def _digest(states: Iterable[tuple[str, State]]) -> str:
-    text = "\n".join(f"{file}\0{state.size}\0{state.modified}\0{state.mode}" for file, state in states)
+def _digest(states: Iterable[tuple[str, State]], beside: str = "") -> str:
+    text = beside + "\n".join(f"{file}\0{state.size}\0{state.modified}\0{state.mode}" for file, state in states)
     return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
@@ -97,35 +112,67 @@ def _with_companions(file: str) -> Iterator[str]:
     yield from (name for name in (file, *_companions(file)) if os.path.exists(name))
 
 
+def _beside(file: str, leave_out: frozenset[str]) -> dict[str, State]:
+    """What is read beside a log that is given by itself: its settings, those of Hydra, and what lies in `debug/`."""
+    folder = os.path.dirname(file)
+    debug = os.path.join(folder, _DEBUG)
+    found = _Walk(debug, leave_out).files if os.path.isdir(debug) else {}
+    for place in (folder, os.path.join(folder, _HYDRA)):
+        with suppress(OSError), os.scandir(place or ".") as entries:
+            for entry in entries:
+                if is_settings_file(Path(place, entry.name)) and (state := _of_file(entry, leave_out)) is not None:
+                    found[os.path.join(place, entry.name)] = state
+    return found
+
+
 def _state(status: os.stat_result) -> State:
     return State(status.st_size, status.st_mtime_ns, status.st_mode)
 
 
-def _below(root: str, leave_out: frozenset[str]) -> Iterator[tuple[str, State]]:
-    """Each file below a folder that matters. As when logs are looked for: links are followed, nothing is seen twice."""
-    seen: set[tuple[int, int]] = set()
-    folders = [(str(Path(root)), 0)]
-    while folders:
-        folder, depth = folders.pop()
+class _Walk:
+    """The files below a folder that matter. As when logs are looked for, links are followed when all else has been
+    seen, in the same order, and nothing is entered twice: what is reached by several paths has the same one there.
+    """
+
+    def __init__(self, root: str, leave_out: frozenset[str]) -> None:
+        self.files: dict[str, State] = {}
+        self._leave_out = leave_out
+        self._seen: set[tuple[int, int]] = set()
+        self._links: deque[tuple[str, int]] = deque()
+        self._below_debug = _DEBUG in os.path.realpath(root).split(os.sep)
+        self._enter(str(Path(root)), 0)
+        while self._links:
+            self._enter(*self._links.popleft())
+
+    def _enter(self, folder: str, depth: int) -> None:
         try:
             status = os.stat(folder)
-            if (status.st_dev, status.st_ino) in seen or depth > DEEPEST_FOLDER:
-                continue
-            seen.add((status.st_dev, status.st_ino))
+            if (status.st_dev, status.st_ino) in self._seen or depth > DEEPEST_FOLDER:
+                return
+            self._seen.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as entries:
-                inside = list(entries)
+                inside = sorted(entries, key=_name_of)
         except OSError:
-            yield folder, UNREADABLE
-            continue
-        in_debug = _DEBUG in folder.split(os.sep)
+            self.files[folder] = UNREADABLE
+            return
+        in_debug = self._below_debug or _DEBUG in folder.split(os.sep)
         for entry in inside:
             if _is_folder(entry):
-                if entry.name == _HYDRA or not is_skipped_folder(entry.name):
-                    folders.append((_joined(folder, entry.name), depth + 1))
-            elif (in_debug or _matters(entry.name)) and (state := _of_file(entry)) is not None:
-                path = _joined(folder, entry.name)
-                if not leave_out or os.path.abspath(path) not in leave_out:
-                    yield path, state
+                self._meet(entry, _joined(folder, entry.name), depth + 1)
+            elif (in_debug or _matters(entry.name)) and (state := _of_file(entry, self._leave_out)) is not None:
+                self.files[_joined(folder, entry.name)] = state
+
+    def _meet(self, entry: os.DirEntry[str], path: str, depth: int) -> None:
+        if entry.name != _HYDRA and is_skipped_folder(entry.name):
+            return
+        if entry.is_symlink():
+            self._links.append((path, depth))
+        else:
+            self._enter(path, depth)
+
+
+def _name_of(entry: os.DirEntry[str]) -> str:
+    return entry.name
 
 
 def _joined(folder: str, name: str) -> str:
@@ -143,8 +190,10 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _of_file(entry: os.DirEntry[str]) -> State | None:
+def _of_file(entry: os.DirEntry[str], leave_out: frozenset[str]) -> State | None:
     try:
+        if is_left_out(entry.path, entry.is_symlink(), leave_out):
+            return None
         return _state(entry.stat())
     except OSError:  # gone, or a link to nothing
         return None

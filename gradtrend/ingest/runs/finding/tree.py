@@ -89,6 +89,13 @@ def is_skipped_folder(name: str) -> bool:
     return name.startswith(".") or name in _SKIPPED_FOLDERS
 
 
+def is_left_out(path: str, is_link: bool, leave_out: frozenset[str]) -> bool:
+    """Whether a file is one of `leave_out`, real paths. Few have such a name: only those are resolved."""
+    if not leave_out or not (is_link or any(path.endswith(os.path.basename(one)) for one in leave_out)):  # noqa: PTH119
+        return False
+    return os.path.realpath(path) in leave_out
+
+
 def adapter_for(file: Path, source: str = "auto", names: Sequence[str] = ()) -> Adapter | None:
     """The adapter that claims a file, by content and then by name; `source` names one outright. One that knows a metric
     of the file by its name in `names` comes before all.
@@ -124,12 +131,12 @@ class Known:
     """What an earlier walk found out of files, each by its path, size and time of modification in nanoseconds.
 
     `format_of` gives the name of a file's format, empty for no log, None where the file is new or has changed; `heard`
-    is told of each that was looked into. `leave_out` are nobody's logs: what this call writes itself.
+    is told of each that was looked into. `leave_out` are the real paths of what is nobody's log: what this call writes.
     """
 
     format_of: Callable[[str, int, int], str | None]
     heard: Callable[[str, int, int, str], None]
-    leave_out: frozenset[Path] = frozenset()
+    leave_out: frozenset[str] = frozenset()
 
 
 class _EnoughError(Exception):
@@ -204,7 +211,7 @@ class _Walk:
     def _file(self, file: Path) -> None:
         if self._never.search(file.name):
             return
-        if self._known is not None and file in self._known.leave_out:
+        if self._known is not None and is_left_out(str(file), file.is_symlink(), self._known.leave_out):
             return
         try:
             status = file.stat()
