@@ -102,7 +102,7 @@ class _Scan:
         jobs = found_runs(path, self.plan.options, known)
         self.state.keep_formats(formats)
         shares = [job for job in jobs if isinstance(job, RunFiles)]
-        signed = iter(signatures(listing, shares) if listing is not None else [None] * len(shares))
+        signed = iter(signatures(listing, shares))
         for job, share in zip(jobs, _share_names(jobs), strict=True):
             signature = next(signed) if isinstance(job, RunFiles) else None
             root.shares.append((share, signature))

@@ -47,8 +47,8 @@ def test_a_whole_number_beyond_any_float() -> None:
 
 def test_names_that_each_run_has_of_its_own_cost_no_table_of_all() -> None:
     runs: list[dict[str, Scalar]] = [{f"{i}/{j}": j for j in range(100)} | {"lr": 0.1} for i in range(1000)]
-    start = time.perf_counter()
+    start = time.process_time()
     names = [column.name for column in columns_of(runs)]
     assert len(names) == 2000
     assert "lr" in names
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
