@@ -51,7 +51,7 @@ def _by_size(name: str, contrast: Contrast) -> str:
         return said
     inside, outside = ("above", "up to it") if contrast.sick_are == "above" else ("up to", "above it")
     return (
-        f"{said}; {inside} {number(contrast.threshold)} {_sick(contrast.inside)} are sick, "
+        f"{said}; {inside} {number(contrast.threshold)} are {_sick(contrast.inside)} sick, "
         f"{outside} {_sick(contrast.outside)}"
     )
 

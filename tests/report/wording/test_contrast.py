@@ -21,11 +21,11 @@ FOUND = Contrasts(Outcome.FOUND, 52, 12, (RATE, WORD), tested=14, logged=20)
 def test_a_number() -> None:
     assert contrast_line(RATE, 14) == (
         "lr: sick runs 0.1 to 1 (median 0.3), healthy runs 1e-4 to 0.03 (median 0.001); "
-        "above 0.05 11 of 12 are sick, up to it 1 of 40 (p 2e-9, of 14 tested)"
+        "above 0.05 are 11 of 12 sick, up to it 1 of 40 (p 2e-9, of 14 tested)"
     )
     below = replace(RATE, sick_are="below", sick=Spread(5, 5, 5), threshold=5.0)
     assert "sick runs 5, healthy" in contrast_line(below, 14)
-    assert "; up to 5 11 of 12 are sick, above it 1 of 40 (" in contrast_line(below, 14)
+    assert "; up to 5 are 11 of 12 sick, above it 1 of 40 (" in contrast_line(below, 14)
     assert contrast_line(replace(RATE, threshold=None, inside=None), 1).endswith("(median 0.001) (p 2e-9, of 1 tested)")
 
 
