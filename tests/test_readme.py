@@ -5,6 +5,7 @@ Where the output has changed on purpose, `python -m tests.test_readme` writes th
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -20,6 +21,7 @@ from gradtrend.cli.exit_codes import Exit, replay_exit_code
 from gradtrend.cli.main import COMMANDS
 from gradtrend.model.replay import Inspection, Outcome, Replay
 from tests.places import ROOT
+from tests.sweep import make_sweep
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # Pages that people write; rules.md is made of the rules, and has a test of its own.
@@ -126,6 +128,23 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "exploding after-explosion"
     assert lines[1].startswith("GT101 error ")
+
+
+def test_the_scan_in_it_is_of_a_sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    make_sweep(tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(blocks("sh", page("many-runs"))[0].splitlines()[0], comments=True)[1:]
+    assert CliRunner().invoke(main, words).output == blocks("text", page("many-runs"))[0]
+
+
+def test_the_scan_by_an_executor_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (program,) = blocks("python", page("many-runs"))
+    script = tmp_path / "script.py"
+    script.write_text(program)
+    done = subprocess.run(
+        [sys.executable, script], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert "runs: " in done.stdout, done.stderr
 
 
 def test_the_diagnosis_in_it_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
