@@ -11,7 +11,7 @@ TOO_HIGH = 0.1
 
 
 def make_sweep(root: Path, runs: int = 48, steps: int = 200) -> None:
-    """Runs `lr-<rate>/run-<n>` below a folder: the norm of one with a rate above 0.1 explodes, to NaN in every other."""
+    """Runs `lr-<rate>/run-<n>` below a folder: with a rate above 0.1 norm and loss climb, of every other to NaN."""
     rng = np.random.default_rng(5)
     rates = 10 ** rng.uniform(-4, 0, runs // 4)
     for run in range(runs):

@@ -5,7 +5,6 @@ Where the output has changed on purpose, `python -m tests.test_readme` writes th
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -21,6 +20,7 @@ from gradtrend.cli.exit_codes import Exit, replay_exit_code
 from gradtrend.cli.main import COMMANDS
 from gradtrend.model.replay import Inspection, Outcome, Replay
 from tests.places import ROOT
+from tests.processes import python
 from tests.sweep import make_sweep
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -141,9 +141,7 @@ def test_the_scan_by_an_executor_runs(monkeypatch: pytest.MonkeyPatch, tmp_path:
     (program,) = blocks("python", page("many-runs"))
     script = tmp_path / "script.py"
     script.write_text(program)
-    done = subprocess.run(
-        [sys.executable, script], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
-    )
+    done = python(script, folder=ROOT)
     assert "runs: " in done.stdout, done.stderr
 
 
