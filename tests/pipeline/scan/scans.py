@@ -38,8 +38,13 @@ def scan(
 ) -> Scanned:
     """A scan in this process."""
     done = scan_all([*map(str, paths)], options or AnalyzeOptions(), wanted, engine or here(0), state, leave_out)
-    assert [*done.records] == [*dict.fromkeys(done.records)]
+    assert len({record.run for record in done.records}) == len(done.records)
     return done
+
+
+def said(scanned: Scanned) -> list[str]:
+    """Records in such a form that NaN is the same as NaN."""
+    return [repr(record) for record in scanned.records]
 
 
 def below(records: Sequence[Record], root: Path) -> list[Record]:
@@ -81,7 +86,7 @@ def records() -> st.SearchStrategy[Record]:
         cause=st.none() | text,
         formats=texts,
         size=st.none() | st.integers(0, 2**62),
-        modified=st.none() | st.floats(-2e9, 2e11).map(lambda seconds: round(seconds, 6)),
+        modified=st.none() | st.floats(-2e9, 2e11).map(lambda seconds: round(seconds, 6) + 0.0),
         hyperparameters=st.dictionaries(text, scalar | text, max_size=3).map(lambda found: tuple(found.items())),
         failure=st.none() | text,
         hint=st.none() | text,
