@@ -215,8 +215,8 @@ def _take(held: bytes, state: State) -> None:
         elif isinstance(formats := found.get("formats"), dict):
             good = {path: tuple(known) for path, known in formats.items() if _is_known(known)}
             state.formats |= good
-        elif isinstance(root := found.get("root"), str) and _are_shares(shares := found.get("shares", [])):
-            state.roots[root] = Root(str(found.get("digest")), tuple(map(tuple, shares)))
+        elif isinstance(root := found.get("root"), str) and _are_shares(shares := found.get("shares", ())):
+            state.roots[root] = Root(str(found.get("digest")), tuple((name, signature) for name, signature in shares))
 
 
 def _is_known(known: Any) -> bool:
