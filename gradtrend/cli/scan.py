@@ -179,6 +179,7 @@ class _Seen:
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Leave no bar behind, whatever ends the work."""
+        self._bar.announce("Looking for runs ...")
         try:
             yield
         finally:
