@@ -70,15 +70,24 @@ def _run_by(executor: Executor, plan: Plan, jobs: Sequence[Job], told: Told) -> 
                 batch = given.pop(future)
                 outcomes = _outcomes(future)
                 if isinstance(outcomes, list):
-                    for place, outcome in zip(batch.places, outcomes, strict=True):
-                        told(place, outcome)
+                    _tell(told, batch, outcomes)
                 elif batch.again:
                     told(batch.places[0], ([], [_lost(jobs[batch.places[0]], outcomes)]))
                 else:
                     todo.extend(_Batch((place,), again=True) for place in batch.places)
+    except GradtrendError:  # nothing more is to be had, but what is done
+        for future, batch in given.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                _tell(told, batch, future.result())
+        raise
     finally:
         for future in given:
             future.cancel()
+
+
+def _tell(told: Told, batch: _Batch, outcomes: Sequence[Outcome[Record]]) -> None:
+    for place, outcome in zip(batch.places, outcomes, strict=True):
+        told(place, outcome)
 
 
 def _sendable(plan: Plan) -> Plan:

@@ -18,10 +18,10 @@ from gradtrend.pipeline.apart import Outcome
 from gradtrend.pipeline.failures import found_runs, is_no_ones
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import Engine, Job
+from gradtrend.pipeline.scan.record import record_of_lost
 from gradtrend.pipeline.scan.state import Root, State, open_state
 from gradtrend.pipeline.scan.tells import tells_of
 from gradtrend.pipeline.scan.wanted import Wanted
-from gradtrend.report.json.records import record_of_failure
 from gradtrend.version import __version__
 
 # Records of runs that are wanted, as soon as they are there, and how many pieces of work are done, of how many.
@@ -142,7 +142,7 @@ class _Scan:
         """Take what came of a task."""
         task = self.tasks[place]
         found, failures = outcome
-        records = (*found, *map(record_of_failure, failures))
+        records = (*found, *(record_of_lost(task.job, failure) for failure in failures))
         given = not found and (isinstance(task.job, Failure) or (not task.job.logs and task.job.name == task.root))
         if task.signature is not None and not given and not any(map(_may_be_otherwise, failures)):
             self.state.keep_share(task.share, task.signature, records)

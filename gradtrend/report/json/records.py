@@ -19,7 +19,7 @@ from gradtrend.report.wording.subject import deciding_series
 _FIELDS = {field.name: field for field in dataclasses.fields(Record)}
 _LISTS = frozenset({"rules", "next", "formats"})
 _COUNTS = frozenset({"onset_step", "points", "last_step", "nonfinite_step", "size"})
-_NUMBERS = ("confidence", "baseline", "peak", "last", "last_loss")
+_NUMBERS = ("baseline", "peak", "last", "last_loss")
 _LARGEST = 1 << 63  # no column of a table has more
 _NONFINITE = ("nan", "inf", "-inf")
 
@@ -118,6 +118,9 @@ def _value(name: str, given: Any) -> Any:
         return tuple(one for one in given if isinstance(one, str)) if isinstance(given, list) else None
     if name in _COUNTS:
         return given if isinstance(given, int) and not isinstance(given, bool) and abs(given) < _LARGEST else None
+    if name == "confidence":
+        share = _number(given)
+        return share if share is not None and 0 <= share <= 1 else None
     if name in _NUMBERS:
         return _number(given)
     return given if isinstance(given, str) else None

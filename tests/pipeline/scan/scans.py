@@ -68,7 +68,7 @@ def records() -> st.SearchStrategy[Record]:
         run=text,
         name=st.none() | text,
         verdict=st.none() | st.sampled_from(Verdict),
-        confidence=number,
+        confidence=st.none() | st.floats(0, 1).map(abs),
         severity=st.none() | st.sampled_from(Severity),
         onset_step=count,
         brief=text,
