@@ -7,6 +7,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from gradtrend.errors import InputError
@@ -91,9 +92,14 @@ def is_skipped_folder(name: str) -> bool:
 
 def is_left_out(path: str, is_link: bool, leave_out: frozenset[str]) -> bool:
     """Whether a file is one of `leave_out`, real paths. Few have such a name: only those are resolved."""
-    if not leave_out or not (is_link or any(path.endswith(os.path.basename(one)) for one in leave_out)):  # noqa: PTH119
+    if not leave_out or not (is_link or path.endswith(_names_of(leave_out))):
         return False
     return os.path.realpath(path) in leave_out
+
+
+@lru_cache(maxsize=1)
+def _names_of(files: frozenset[str]) -> tuple[str, ...]:
+    return tuple(map(os.path.basename, files))
 
 
 def adapter_for(file: Path, source: str = "auto", names: Sequence[str] = ()) -> Adapter | None:
