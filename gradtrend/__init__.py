@@ -10,9 +10,7 @@
     report.to_text(), report.to_json(), report.to_dict(), report.save("report.json")
     report.series_frame()                   # what was logged, as a DataFrame of polars; .to_pandas()
 
-    scan = gradtrend.scan("runs", state="scan.state")     # thousands: a record each, what has changed read again
-    scan, scan.frame(), scan.save("runs.parquet")
-
+    gradtrend.scan("runs", state="scan.state").frame()    # thousands: a record each, only what has changed read again
     gradtrend.replay("out/run")             # captured steps again
     gradtrend.diagnose(model, batch)        # one step of a live model, layer by layer
 
@@ -29,12 +27,11 @@ quiet_while_loading()  # before all that takes time
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from os import PathLike, fspath
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from gradtrend.called import ReplayPackage, bugs_named
 from gradtrend.errors import (
     ConfigError,
     EmptyLogError,
@@ -50,7 +47,6 @@ from gradtrend.model.finding import Evidence, Finding
 from gradtrend.model.report import Checks, NonFinite, RunReport, SeriesReport, SkippedRule
 from gradtrend.model.runlog import Settings, Skipped, Source
 from gradtrend.model.words import Cause, Order, Role, Severity, Trend, Verdict
-from gradtrend.replay import ReplayOptions
 from gradtrend.version import __version__
 
 if TYPE_CHECKING:
@@ -68,6 +64,7 @@ if TYPE_CHECKING:
         Overfit,
         Start,
     )
+    from gradtrend.model.many.record import Record
     from gradtrend.model.replay import (
         Blame,
         Field,
@@ -86,80 +83,23 @@ if TYPE_CHECKING:
         SweepRow,
         TensorHealth,
     )
-    from gradtrend.model.scan import Record
     from gradtrend.model.series import Outline
     from gradtrend.pipeline.diagnose import PrintedDiagnosis
     from gradtrend.pipeline.programs.judged import JudgedRun
     from gradtrend.pipeline.programs.scanned import Scan
     from gradtrend.pipeline.programs.tables import Table
-    from gradtrend.replay import native
+    from gradtrend.pipeline.runs import ReadingOptions
 
 __all__ = [
-    "Advice",
-    "Blame",
-    "Capture",
-    "Cause",
-    "Checks",
-    "ConfigError",
-    "DepthTrend",
-    "Diagnosis",
-    "EmptyLogError",
-    "Evidence",
-    "Field",
-    "Finding",
-    "Fit",
-    "Flow",
-    "Frame",
-    "GradtrendError",
-    "InputError",
-    "Inspection",
-    "JudgedRun",
-    "LayerFlow",
-    "LayerGradient",
-    "LayerOutput",
-    "LossStart",
-    "Magnitude",
-    "MissingPackageError",
-    "ModuleFrame",
-    "Moments",
-    "NonFinite",
-    "Order",
-    "Origin",
-    "Outcome",
-    "Outline",
-    "Overfit",
-    "OverflowReport",
-    "Record",
-    "Repeats",
-    "Replay",
-    "ReplayCause",
-    "ReplayError",
-    "Role",
-    "RunReport",
-    "Sample",
-    "Scan",
-    "SeriesReport",
-    "Settings",
-    "Severity",
-    "Share",
-    "Skipped",
-    "SkippedRule",
-    "SoFar",
-    "Source",
-    "Start",
-    "Swap",
-    "SweepRow",
-    "TensorHealth",
-    "Trend",
-    "UnguardedScriptError",
-    "Verdict",
-    "__version__",
-    "analyze",
-    "analyze_all",
-    "diagnose",
-    "replay",
-    "scan",
-]
+    "Advice", "Blame", "Capture", "Cause", "Checks", "ConfigError", "DepthTrend", "Diagnosis", "EmptyLogError",
+    "Evidence", "Field", "Finding", "Fit", "Flow", "Frame", "GradtrendError", "InputError", "Inspection",
+    "JudgedRun", "LayerFlow", "LayerGradient", "LayerOutput", "LossStart", "Magnitude", "MissingPackageError",
+    "ModuleFrame", "Moments", "NonFinite", "Order", "Origin", "Outcome", "Outline", "Overfit", "OverflowReport",
+    "Record", "Repeats", "Replay", "ReplayCause", "ReplayError", "Role", "RunReport", "Sample", "Scan",
+    "SeriesReport", "Settings", "Severity", "Share", "Skipped", "SkippedRule", "SoFar", "Source", "Start", "Swap",
+    "SweepRow", "TensorHealth", "Trend", "UnguardedScriptError", "Verdict", "__version__", "analyze", "analyze_all",
+    "diagnose", "replay", "scan",
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # where every misspelt name would be of any type
@@ -168,7 +108,7 @@ if not TYPE_CHECKING:  # where every misspelt name would be of any type
         """The types that few programs name, when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        places = ("model.replay", "model.diagnosis", "model.series", "model.scan")
+        places = ("model.replay", "model.diagnosis", "model.series", "model.many.record")
         places += ("pipeline.programs.judged", "pipeline.programs.scanned")
         modules = (import_module(f"gradtrend.{place}") for place in places)
         return next(getattr(module, name) for module in modules if hasattr(module, name))
@@ -218,7 +158,7 @@ def analyze(
     from gradtrend.pipeline.runs import options_from
 
     options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
-    with _bugs_named(fspath(path) if is_path(path) else "table", source):
+    with bugs_named(fspath(path) if is_path(path) else "table", source):
         return analyze_run(fspath(path), options) if is_path(path) else analyze_table(path, options)
 
 
@@ -247,7 +187,7 @@ def analyze_all(
 
     options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
     paths = paths_in(path)
-    with _bugs_named("table" if paths is None else ", ".join(paths), source):
+    with bugs_named("table" if paths is None else ", ".join(paths), source):
         yield from each_of_table(path, options) if paths is None else each_run(paths, options)
 
 
@@ -262,39 +202,28 @@ def scan(
     include: str | Iterable[str] = (),
     exclude: str | Iterable[str] = (),
     shard: str | None = None,
-    metric: str | None = None,
-    loss: str | None = None,
-    lr: str | None = None,
-    source: str = "auto",
-    run_id: str | Iterable[str] | None = None,
-    experiment: str | None = None,
-    newest: bool = False,
-    columns: str | Iterable[str] = (),
-    rules_dir: str | PathLike[str] | None = None,
-    select: str | Iterable[str] = (),
-    ignore: str | Iterable[str] = (),
+    **reading: Unpack[ReadingOptions],
 ) -> Scan:
     """One `Record` for each run below one path or several: verdict, why, what to do, hyperparameters.
 
-    `executor` is any `concurrent.futures.Executor` whose workers have gradtrend and see the same paths: a pool of
-    Python's, `Client.get_executor(pure=False)` of Dask, those of Ray, submitit, mpi4py. Without one so many `processes`
-    of this machine do the work, by themselves one a core (a script then needs `if __name__ == "__main__":`), with 0
-    this one alone. `state` is a file that keeps what is found out: runs that have not changed are not read again.
-    `newer_than` (`2d`, or a date), `verdict`, `include` and `exclude` (patterns of names) and `shard` (`1/4`) say which
-    runs are wanted. The other options are those of `analyze`, and so are the errors; paths that cannot be read are in
-    `failures` of the result, and an `InputError` where none can be.
+    `executor` is any of `concurrent.futures` whose workers have gradtrend and see the same paths: a pool of Python's,
+    `Client.get_executor(pure=False)` of Dask, those of Ray, submitit, mpi4py. Without one so many `processes` of this
+    machine do the work, by themselves one a core (scripts then need `if __name__ == "__main__":`), with 0 this one.
+    `state` is a file that keeps what is found out: runs that have not changed are not read again. `newer_than` (`2d`, a
+    date), `verdict`, `include`, `exclude` (patterns of names) and `shard` (`1/4`) say which runs are wanted. The others
+    are those of `analyze`, and so are the errors, but that some paths that cannot be read are the result's `failures`.
     """
     from gradtrend.pipeline.programs.one_by_one import paths_in
     from gradtrend.pipeline.programs.scanned import scan_paths, words_of
     from gradtrend.pipeline.runs import options_from
     from gradtrend.pipeline.scan.wanted import wanted_from
 
-    options = options_from(metric, loss, lr, source, run_id, experiment, newest, columns, rules_dir, select, ignore)
+    options = options_from(**reading)
     wanted = wanted_from(newer_than, words_of(verdict), words_of(include), words_of(exclude), shard)
     paths = paths_in(path)
     if paths is None:
         raise InputError("scan takes paths, not a table", "One table is for analyze.")
-    with _bugs_named(", ".join(paths), source):
+    with bugs_named(", ".join(paths), options.source):
         return scan_paths(paths, options, wanted, executor, processes, state)
 
 
@@ -321,64 +250,13 @@ def diagnose(
     """
     from gradtrend.pipeline.diagnose import diagnose as run
 
-    with _bugs_named("diagnose"):
+    with bugs_named("diagnose"):
         return run(model, batch, step, classes, device, precisions, overfit_steps)
 
 
-@contextmanager
-def _bugs_named(path: str, source: str = "auto") -> Iterator[None]:
-    """Tell a bug in gradtrend from what a caller can mend: it is raised as a `RuntimeError` that says so."""
-    try:
-        yield
-    except GradtrendError:
-        raise
-    except Exception as error:
-        from gradtrend.pipeline.runs import whose_bug
-
-        what = f"{path}: internal error: {type(error).__name__}: {error}"
-        whose = whose_bug(source)
-        raise RuntimeError(f"{what}\nThis is a bug in {whose}; please report it with its traceback.") from error
-
-
-if TYPE_CHECKING:
-
-    class _Native(ModuleType):  # a type checker takes `replay` below for all of the package: no module can be called
-        capture_step = staticmethod(native.capture_step)
-        save_capture = staticmethod(native.save_capture)
-        snapshot_random_states = staticmethod(native.snapshot_random_states)
-
-
-class _ReplayPackage(ModuleType):
-    """The package `gradtrend.replay`, which can be called: `gradtrend.replay(path)`."""
-
-    if TYPE_CHECKING:
-        native: _Native
-
-    def __call__(
-        self,
-        path: str | PathLike[str],
-        *,
-        device: str = "auto",
-        precision: str | None = None,
-        trust: bool = False,
-        layers: bool = False,
-    ) -> tuple[Replay, ...]:
-        """The replays of the captured steps at `path`, a run folder or one capture: one result a capture.
-
-        `device` is auto, cpu, cuda, cuda:1 ...; `precision` one of `gradtrend.model.precision.PRECISIONS`, by itself as
-        captured. Without `trust` nothing of the file is imported or run, and the captures are inspected only. With
-        `layers` each that is run has a `diagnosis`, as `gradtrend.diagnose` gives one. A capture that cannot be run has
-        the outcome `cannot-run`. Raises `InputError` where there is no capture, and as `analyze` for a bug.
-        """
-        from gradtrend.pipeline.replay import replay_path
-
-        with _bugs_named(fspath(path)):
-            return replay_path(fspath(path), ReplayOptions(device, precision, trust, layers=layers))
-
-
 _package = sys.modules["gradtrend.replay"]
-_package.__class__ = _ReplayPackage
+_package.__class__ = ReplayPackage
 # Of a package, `help` shows its own text and not how it is called.
 _package.__doc__ = f"gradtrend.replay{inspect.signature(_package.__call__)}\n\n{inspect.getdoc(_package.__call__)}"
 if TYPE_CHECKING:
-    replay: _ReplayPackage
+    replay: ReplayPackage

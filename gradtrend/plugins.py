@@ -1,4 +1,6 @@
-"""What a package is written with that brings formats or reports of its own; README says how it makes them known.
+"""What a package is written with that brings formats or reports of its own.
+
+docs/plugins.md says how it makes them known.
 
 A format is an `Adapter` under the entry point group `gradtrend.formats`: its `read` gives each part of a run as a
 `Reading`, whose tables `series_of` makes of `Column`s. A report is a function of a `Report` and a `Style` that returns

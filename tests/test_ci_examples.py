@@ -1,4 +1,4 @@
-"""What README and `.github/actions` give to copy is run, or checked against the schemas of those who read it."""
+"""What docs/ci.md, README and `.github/actions` give to copy is run, or checked against its readers' schemas."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ import yaml
 
 from gradtrend.cli import main
 from tests.places import EXPLODING, ROOT
-from tests.test_readme import README, blocks
+from tests.test_readme import README, blocks, page
 
 ACTION = ROOT / ".github" / "actions" / "gradtrend" / "action.yml"
+CI = page("ci")
 EXAMPLES = {
-    name: text for text in blocks("yaml") for name in ("jobs", "check-training", "repos") if text.startswith(name)
+    name: text for text in blocks("yaml", CI) for name in ("jobs", "check-training", "repos") if text.startswith(name)
 }
 bash = pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
 
@@ -34,7 +35,7 @@ def fits(schema: str, file: Path) -> None:
 
 def calls() -> list[list[str]]:
     """The words of every call of gradtrend in the examples for CI."""
-    lines = [line for text in (*blocks("yaml"), *blocks("groovy")) for line in text.splitlines()]
+    lines = [line for text in (*blocks("yaml", CI), *blocks("groovy", CI)) for line in text.splitlines()]
     found = [re.search(r"gradtrend (analyze [^'\n]*)", line) for line in lines]
     return [shlex.split(one[1]) for one in found if one]
 
@@ -64,6 +65,14 @@ def test_the_example_for_github(tmp_path: Path) -> None:
     fits("vendor.github-workflows", file)
     step = yaml.safe_load(EXAMPLES["jobs"])["jobs"]["training"]["steps"][-1]
     assert step["uses"].partition("/gradtrend/")[2].partition("@")[0] == str(ACTION.parent.relative_to(ROOT))
+    assert set(step["with"]) <= set(yaml.safe_load(ACTION.read_text())["inputs"])
+    assert step["with"]["fail-on"] == "sick"
+
+
+def test_the_lines_for_github_in_readme() -> None:
+    """The start shows the same step in fewer lines."""
+    (step,) = yaml.safe_load(blocks("yaml", README)[0])
+    assert step["uses"] == yaml.safe_load(EXAMPLES["jobs"])["jobs"]["training"]["steps"][-1]["uses"]
     assert set(step["with"]) <= set(yaml.safe_load(ACTION.read_text())["inputs"])
     assert step["with"]["fail-on"] == "sick"
 

@@ -1,4 +1,4 @@
-"""What other packages and people add, added as README says: a format, a report and a rule of their own."""
+"""What other packages and people add, added as docs/plugins.md says: a format, a report and a rule of their own."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gradtrend.report import REPORTERS
 from tests.places import EXPLODING
 from tests.processes import SOURCE, python
 from tests.test_lazy_imports import loaded
-from tests.test_readme import README, blocks
+from tests.test_readme import blocks, page
 
-SECTION = README.split("\n## Formats and reports of your own\n")[1]
+SECTION = page("plugins")
 MODULE = blocks("python", SECTION)[0]
 PROJECT, RULE = blocks("toml", SECTION)[:2]
 POINTS = tomllib.loads(PROJECT)["project"]["entry-points"]

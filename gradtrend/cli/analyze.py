@@ -14,10 +14,10 @@ import click
 from gradtrend.cli.exit_codes import Exit, blamed_only, exit_code
 from gradtrend.cli.options import color_option, debug_option, outputs_option, reading_options, rules_option
 from gradtrend.cli.output import announce, complain, stdout_style, tell_failures
-from gradtrend.cli.outputs import Output, deliver, outputs_of
 from gradtrend.cli.progress import Progress, shown
 from gradtrend.cli.project import project_of, project_options
-from gradtrend.cli.target import Target, prepared
+from gradtrend.cli.writing.outputs import Output, deliver, outputs_of
+from gradtrend.cli.writing.target import Target, prepared
 from gradtrend.errors import ConfigError
 from gradtrend.loading import loaded
 from gradtrend.model.report import Policy, Report, RunReport

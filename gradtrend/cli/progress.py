@@ -25,10 +25,17 @@ class Bar:
     def __init__(self, label: str) -> None:
         self._label = label
         self._bar: Any = None
+        self._said = False
+
+    def announce(self, what: str) -> None:
+        """Say what is done before anything can be counted."""
+        if _is_terminal():
+            click.echo(f"\r{what}", nl=False, err=True)
+            self._said = True
 
     def show(self, done: int, count: int) -> None:
         """Show that so much is done, of so much."""
-        if sys.stderr is None or not sys.stderr.isatty():
+        if not _is_terminal():
             return
         if self._bar is None:
             self._bar = click.progressbar(length=count, file=sys.stderr, label=self._label, show_pos=True)
@@ -37,8 +44,12 @@ class Bar:
 
     def clear(self) -> None:
         """Leave nothing of it on the screen."""
-        if self._bar is not None:
+        if self._bar is not None or self._said:
             click.echo(_CLEAR, nl=False, err=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 class Progress:

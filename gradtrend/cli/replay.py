@@ -9,7 +9,7 @@ import click
 from gradtrend.cli.exit_codes import replay_exit_code
 from gradtrend.cli.options import debug_option, output_option, rules_option
 from gradtrend.cli.output import announce, emit, stdout_style
-from gradtrend.cli.target import prepared
+from gradtrend.cli.writing.target import prepared
 from gradtrend.loading import loaded
 from gradtrend.model.precision import PRECISIONS, precision_of_setting
 from gradtrend.replay import ReplayOptions

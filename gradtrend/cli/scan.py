@@ -14,14 +14,14 @@ from gradtrend.cli.options import color_option, debug_option, reading_options, r
 from gradtrend.cli.output import announce, complain, emit, stdout_style, tell_failures
 from gradtrend.cli.progress import Bar
 from gradtrend.cli.project import config_from, config_options
-from gradtrend.cli.records import RecordFiles
+from gradtrend.cli.writing.records import RecordFiles
 from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.loading import loaded
 from gradtrend.pipeline.selection import parse_fail_on, split_list
 from gradtrend.report.json.records import record_line
 
 if TYPE_CHECKING:  # the help needs none of it
-    from gradtrend.model.scan import Record
+    from gradtrend.model.many.record import Record
     from gradtrend.pipeline.runs import AnalyzeOptions
     from gradtrend.pipeline.scan.engines import Engine
     from gradtrend.pipeline.scan.scan import Scanned
@@ -115,7 +115,7 @@ def scan(roots: tuple[str, ...], **given: Any) -> int:
     loaded()
     try:
         with seen.shown():
-            scanned = _merged(roots, wanted) if given["merge"] else _scanned(roots, options, wanted, given, seen)
+            scanned = _merged(roots, wanted, given) if given["merge"] else _scanned(roots, options, wanted, given, seen)
             if scanned.forgot:
                 announce(f"--state {given['state']} was of other options, rules or another version: all was read again")
     except KeyboardInterrupt:
@@ -124,7 +124,7 @@ def scan(roots: tuple[str, ...], **given: Any) -> int:
         files.abandon()
         raise
     if given["format_"] == "text":
-        _tell(scanned.records, given)
+        _tell(scanned.records, scanned.tells, given)
     elif given["merge"]:
         emit("".join(map(record_line, scanned.records)))
     files.finish(scanned.records)
@@ -179,6 +179,7 @@ class _Seen:
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Leave no bar behind, whatever ends the work."""
+        self._bar.announce("Looking for runs ...")
         try:
             yield
         finally:
@@ -191,13 +192,14 @@ def _scanned(
     from gradtrend.pipeline.scan.scan import scan_all
 
     with _engine(given) as engine:
-        return scan_all(roots, options, wanted, engine, given["state"], seen.files.own, seen.heard)
+        tell = given["format_"] == "text"
+        return scan_all(roots, options, wanted, engine, given["state"], seen.files.own, seen.heard, tell)
 
 
-def _merged(paths: Sequence[str], wanted: Wanted) -> Scanned:
+def _merged(paths: Sequence[str], wanted: Wanted, given: dict[str, Any]) -> Scanned:
     from gradtrend.pipeline.scan.files import merged
 
-    return merged([Path(path) for path in paths], wanted)
+    return merged([Path(path) for path in paths], wanted, given["format_"] == "text")
 
 
 @contextmanager
@@ -214,16 +216,16 @@ def _engine(given: dict[str, Any]) -> Iterator[Engine]:
     yield here(given["processes"] or available_processes())
 
 
-def _tell(records: Sequence[Record], given: dict[str, Any]) -> None:
+def _tell(records: Sequence[Record], tells: Sequence[str], given: dict[str, Any]) -> None:
     from gradtrend.report.text.scan import scan_text
 
-    emit(scan_text(records, given["rows"], (), stdout_style(given["color"])))
+    emit(scan_text(records, given["rows"], tells, stdout_style(given["color"])))
 
 
 def _what_is_done(seen: _Seen, given: dict[str, Any]) -> Exit:
     """Show what had been judged when the user ended it."""
     if given["format_"] == "text" and seen.records:
-        _tell(seen.records, given)
+        _tell(seen.records, (), given)
     kept = f"What was judged is kept in {given['state']}; the same call goes on from there." if given["state"] else None
     complain(f"interrupted; runs judged: {len(seen.records):,}", kept)
     return Exit.INTERRUPTED

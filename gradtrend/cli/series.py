@@ -19,7 +19,7 @@ from gradtrend.report.json.strict import strict_json
 from gradtrend.report.text.series import log_text
 
 if TYPE_CHECKING:  # the help of all commands loads this file
-    from gradtrend.cli.target import Target
+    from gradtrend.cli.writing.target import Target
     from gradtrend.model.runlog import RunLog
 
 
@@ -45,7 +45,7 @@ def series(
     **given: Any,
 ) -> int:
     """List the sources of a run, every metric with its role, points and steps, and what was skipped."""
-    from gradtrend.cli.outputs import table_target
+    from gradtrend.cli.writing.outputs import table_target
     from gradtrend.pipeline.parallel import available_processes
     from gradtrend.pipeline.runs import AnalyzeOptions
     from gradtrend.pipeline.series import logged_series, read_path

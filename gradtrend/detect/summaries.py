@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradtrend.detect.curves.levels import median
+from gradtrend.detect.curves.levels import median, pace_of
 from gradtrend.detect.curves.run import RunCurves
 from gradtrend.detect.curves.series import Series
 from gradtrend.detect.rules.evaluate import Check
@@ -97,8 +97,7 @@ def _sketch(series: Series) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """
     steps, values = series.steps, series.values
     span = int(steps[-1]) - int(steps[0])
-    spacing = float(np.median(np.diff(steps))) if len(steps) > 1 else 1.0
-    count = min(_SKETCH_POINTS, round(span / max(spacing, 1.0)) + 1)
+    count = min(_SKETCH_POINTS, round(span / max(pace_of(steps) or 1.0, 1.0)) + 1)
     # The steps of a share are evenly apart: the first and the last logged lie in its first and its last share.
     shares = np.minimum(((steps - steps[0]) / max(span, 1) * count).astype(np.int64), count - 1)
     starts = np.flatnonzero(np.diff(shares, prepend=-1))

@@ -30,6 +30,12 @@ MOST_JSON_VALUES = 15_000_000  # of some 100 bytes of memory each; a million row
 LARGEST_SETTINGS = 1 << 20  # bytes of a YAML or JSON file of settings, a tag, a parameter
 MOST_SETTINGS = 100_000  # nodes of such a YAML file, aliases written out; a run's settings are a few hundred
 
+# Hyperparameters of a run, of which a sweep of 10,000 runs is held in memory at once.
+MOST_HYPERPARAMETERS = 500  # transformers has 130 arguments, RLlib 300; beyond are copies of them, deeper nested
+LONGEST_HYPERPARAMETER = 200  # characters of a value: paths and lists of sizes; longer ones are prompts and documents
+MOST_IN_A_LIST = 16  # values, such as betas, milestones, hidden sizes; longer lists are data
+DEEPEST_HYPERPARAMETER = 12  # mappings within mappings: mmengine's configs have eight
+
 # Records.
 LARGEST_RECORD = 256 << 20  # bytes, of images and graphs in an event file; a larger one is passed over
 LARGEST_WANDB = 1 << 30  # bytes of a run of Weights & Biases, which is read as a whole

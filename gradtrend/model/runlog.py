@@ -76,6 +76,9 @@ class Settings:
         return None if self.precision is None else is_float16(self.precision)
 
 
+Scalar = bool | int | float | str | None  # the value of a hyperparameter
+Hyperparameters = tuple[tuple[str, Scalar], ...]
+
 # What lines of a log may mention beside its metrics, of what a rule or an order of actions can depend on.
 SIGNS = frozenset(
     {
@@ -98,6 +101,9 @@ class RunLog:
     `losses` are the metrics that log the whole training loss (of batches, averaged, evaluated), the one with the most
     points first; empty where there is none, or where all are terms of a loss that is not logged as a whole. `reasons`
     says of each metric why it has its role. `signs` are names out of `SIGNS` for what the lines of the logs mention.
+
+    `hyperparameters` are all that the run was given, as its files spell them: sorted by name (the nested path joined by
+    `/`), each with its value; a short list as its JSON text. Empty unless `load_run` was asked for them.
     """
 
     run: str
@@ -112,7 +118,7 @@ class RunLog:
     reasons: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
     folder: Path | None = None
-    hyperparameters: tuple[tuple[str, bool | int | float | str | None], ...] = ()
+    hyperparameters: Hyperparameters = ()
 
 
 def rows_that_count(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from typing import TypedDict
 
 from gradtrend.detect.rules import Limits
 from gradtrend.errors import ConfigError
@@ -28,7 +29,8 @@ from gradtrend.pipeline.selection import split_list
 class AnalyzeOptions:
     """What the user said about one call; `announce` is told what a replay imports.
 
-    `points` is how many points of each series the reports keep for charts; 0 where none is drawn.
+    `points` is how many points of each series the reports keep for charts; 0 where none is drawn. `hyperparameters`
+    says that a run's are wanted with its log.
 
     Raises `ConfigError` for columns that cannot be, or of another format.
     """
@@ -49,6 +51,7 @@ class AnalyzeOptions:
     trust: bool = False
     announce: Callable[[str], None] | None = None
     points: int = 0
+    hyperparameters: bool = False
 
     def __post_init__(self) -> None:
         if self.columns:
@@ -73,17 +76,17 @@ class AnalyzeOptions:
 
 
 def options_from(
-    metric: str | None,
-    loss: str | None,
-    lr: str | None,
-    source: str,
-    run_id: str | Iterable[str] | None,
-    experiment: str | None,
-    newest: bool,
-    columns: str | Iterable[str],
-    rules_dir: str | PathLike[str] | None,
-    select: str | Iterable[str],
-    ignore: str | Iterable[str],
+    metric: str | None = None,
+    loss: str | None = None,
+    lr: str | None = None,
+    source: str = "auto",
+    run_id: str | Iterable[str] | None = None,
+    experiment: str | None = None,
+    newest: bool = False,
+    columns: str | Iterable[str] = (),
+    rules_dir: str | PathLike[str] | None = None,
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
 ) -> AnalyzeOptions:
     """The options as `gradtrend.analyze` takes them: one text or several, lists joined by commas."""
     return AnalyzeOptions(
@@ -101,6 +104,22 @@ def options_from(
     )
 
 
+class ReadingOptions(TypedDict, total=False):
+    """The options of `gradtrend.analyze`, as `options_from` takes them."""
+
+    metric: str | None
+    loss: str | None
+    lr: str | None
+    source: str
+    run_id: str | Iterable[str] | None
+    experiment: str | None
+    newest: bool
+    columns: str | Iterable[str]
+    rules_dir: str | PathLike[str] | None
+    select: str | Iterable[str]
+    ignore: str | Iterable[str]
+
+
 def whose_bug(source: str) -> str:
     """Who may have made an error while such logs were read and judged."""
     return "gradtrend" if source in SOURCES else f"gradtrend, or in the package that brings the format {source}"
@@ -113,7 +132,7 @@ def runs_in(files: RunFiles, options: AnalyzeOptions) -> tuple[RunParts, ...]:
 
 def log_of(run: RunParts, options: AnalyzeOptions) -> RunLog:
     """One run as read. Raises `InputError` where nothing of it can be read."""
-    return load_run(run, _choice(options))
+    return load_run(run, _choice(options), options.hyperparameters)
 
 
 def _choice(options: AnalyzeOptions) -> Choice:

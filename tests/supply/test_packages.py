@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.places import ROOT
-from tests.test_readme import blocks, gradtrend_calls, setup_commands
+from tests.test_readme import blocks, gradtrend_calls, python_example, setup_commands
 
 pytestmark = pytest.mark.slow
 BIN = "Scripts" if sys.platform == "win32" else "bin"
@@ -109,7 +109,7 @@ def test_the_first_command_prints_what_readme_shows(bin_folder: Path) -> None:
 
 
 def test_the_python_example_runs(bin_folder: Path) -> None:
-    done = run(bin_folder / "python", "-I", "-c", blocks("python")[0], folder=ROOT)
+    done = run(bin_folder / "python", "-I", "-c", python_example(), folder=ROOT)
     assert done.stderr == ""
     assert done.stdout.startswith("exploding after-explosion\n")
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from gradtrend.detect.counsel.facts import Facts
 from gradtrend.model.advice import LOGGING_IDS
-from gradtrend.model.badness import SICK
+from gradtrend.model.many.badness import SICK
 
 # Notes on a norm that is logged, and so that it should be logged otherwise.
 _NORM_OF_LITTLE_USE = frozenset({"GT502", "GT505", "GT506", "GT507", "GT521", "GT522"})

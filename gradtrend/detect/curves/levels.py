@@ -151,6 +151,9 @@ def _median_in_place(values: FloatArray) -> float:
 
 def quantile(values: FloatArray, share: float) -> float:
     """The quantile of values (n,), n > 0, between two of them by linear interpolation."""
-    found = _as_polars(values).quantile(share, "linear")
-    assert found is not None
-    return found
+    place = share * (len(values) - 1)
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    parted = np.partition(values, (below, above))
+    low, high = float(parted[below]), float(parted[above])
+    return low if low == high else (place - below) * (high - low) + low

@@ -57,7 +57,7 @@ def regresses_boxes(log: RunLog) -> bool:
 
 def _scales_loss(log: RunLog) -> bool:
     """Whether the loss is scaled at all: runs in bfloat16 log a scale of 1."""
-    scale = log.table.filter(pl.col("role") == Role.LOSS_SCALE.value)["value"]
+    scale = log.table["value"].filter(log.table["role"] == Role.LOSS_SCALE.value)
     return bool((scale != 1).any())
 
 
@@ -71,7 +71,8 @@ def exploding_terms(log: RunLog) -> tuple[str, ...]:
     """The terms of a loss that end x100 and more above their first values, and above ten times what all terms were
     together, while another does not rise by x3. (A KL term that comes up from nearly 0 stays far below the others.)
     """
-    terms = {name: values for name in terms_of(log) if len(values := _sizes(log, name)) > 1}
+    names = terms_of(log)
+    terms = {name: values for name in names if len(values := _sizes(log, name)) > 1} if len(names) > 1 else {}
     if len(terms) < 2:
         return ()
     first = {name: float(values[: min(3, len(values))].min()) for name, values in terms.items()}
@@ -83,7 +84,7 @@ def exploding_terms(log: RunLog) -> tuple[str, ...]:
 
 def _sizes(log: RunLog, name: str) -> FloatArray:
     """The sizes of the finite values of a metric, in the order logged."""
-    values: FloatArray = np.abs(log.table.filter(pl.col("series") == name)["value"].to_numpy())
+    values: FloatArray = np.abs(log.table["value"].filter(log.table["series"] == name).to_numpy())
     return values[np.isfinite(values)]
 
 

@@ -167,7 +167,9 @@ def _loss_jump_at_resume(curve: Curve) -> float | None:
     """
     loss = curve.run.loss
     table = curve.run.log.table
-    rows = table.filter(pl.col("series") == loss.metric) if loss is not None else table.head(0)
+    if loss is None or not table["segment"].max():
+        return None
+    rows = table.filter(pl.col("series") == loss.metric)
     last = min(int(rows["segment"].max() or 0), _MOST_RESUMES)  # type: ignore[arg-type]
     jumps = [_jump(rows, segment) for segment in range(1, last + 1)]
     return max((jump for jump in jumps if jump is not None), default=None)

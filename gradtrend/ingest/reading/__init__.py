@@ -51,7 +51,8 @@ class Reading:
     agree. `numbered` says that the steps are row numbers, for want of any in the log, `signs` what its lines mention,
     `goes_on` that training went on after its end, in another part of the log: its last words are none of the run's.
     `started` (seconds since the epoch, if known) orders the parts of a resumed run. `run` is the run of a store that it
-    was read from. `with_skipped` adds what could not be used.
+    was read from, `given` what the source says that the run was given, as it stands there. `with_skipped` adds what
+    could not be used.
     """
 
     format: str
@@ -67,6 +68,7 @@ class Reading:
     goes_on: bool = False
     run: StoredRun | None = None
     signs: frozenset[str] = frozenset()
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     def with_skipped(self, pieces: Iterable[Skipped], further: int = 0) -> Reading:
         """The reading with pieces that could not be used behind those it has.

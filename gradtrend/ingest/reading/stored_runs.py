@@ -21,7 +21,8 @@ class StoredRun:
     `started` is in seconds since the epoch; `place` is where the adapter finds it again, `folders` are those that hold
     its other logs; `experiment` has the names by which its experiment or project is known, `parent` the id of the run
     that it is nested in. `damage` says what is wrong with the store as a whole, for its readers to tell. `given` says
-    that the path is this very run, whatever its state.
+    that the path is this very run, whatever its state. `state` is a digest of what a server says of it with its list of
+    runs, its last values among it, which changes when more is logged; empty for stores whose files tell that.
     """
 
     id: str
@@ -35,6 +36,7 @@ class StoredRun:
     damage: str = ""
     given: bool = False
     folders: tuple[str, ...] = ()
+    state: str = ""
 
     def __str__(self) -> str:
         when = "start unknown"

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from gradtrend.errors import EmptyLogError, InputError
@@ -16,18 +17,19 @@ from gradtrend.ingest.runs.parts import Choice, RunParts
 from gradtrend.ingest.runs.series.join import join
 from gradtrend.ingest.runs.series.magnitudes import with_magnitudes
 from gradtrend.ingest.runs.series.roles import assign_roles
-from gradtrend.ingest.settings.folder import settings_of
+from gradtrend.ingest.settings.folder import Given, given_beside, given_in, settings_in
 from gradtrend.ingest.settings.frameworks import framework_of_metrics, most_particular
+from gradtrend.ingest.settings.hyperparameters import hyperparameters_of
 from gradtrend.ingest.settings.lines import with_lines
 from gradtrend.ingest.settings.names import merge_settings
-from gradtrend.model.runlog import Note, RunLog, Settings, Skipped, Source
+from gradtrend.model.runlog import Hyperparameters, Note, RunLog, Settings, Skipped, Source
 from gradtrend.model.words import Role
 
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
-def load_run(run: RunParts, choice: Choice) -> RunLog:
-    """The logs of one run, joined.
+def load_run(run: RunParts, choice: Choice, hyperparameters: bool = False) -> RunLog:
+    """The logs of one run, joined; where asked for with its `hyperparameters`, which a verdict does not need.
 
     Raises InputError where no log of the run can be read, or a chosen metric is not in it.
     """
@@ -43,6 +45,7 @@ def load_run(run: RunParts, choice: Choice) -> RunLog:
     _check_choice(choice, names, run.name)
     namings = with_magnitudes(namings, readings)
     joined = join(run.joined, namings)
+    beside = given_in(run.folder, run.has_sub_folders) if run.has_settings else []
     notes = joined.notes + _without_steps(readings)
     sources = tuple(_source(reading, run) for reading in readings)
     has_norm = any(naming.role is Role.GRAD_NORM for naming in namings.values())
@@ -57,21 +60,28 @@ def load_run(run: RunParts, choice: Choice) -> RunLog:
         notes=(*noticed, *notes, *_damage_notes(sources), *_unread_notes([e.error for e in run.errors]), *run.notes),
         captures=captures,
         overflow_reports=reports,
-        settings=_settings(run, readings),
+        settings=_settings(run, readings, beside),
         signs=frozenset().union(*(reading.signs for reading in readings)),
         folder=run.folder,
+        hyperparameters=_hyperparameters(run, beside) if hyperparameters else (),
     )
 
 
-def _settings(run: RunParts, readings: Sequence[Reading]) -> Settings:
+def _settings(run: RunParts, readings: Sequence[Reading], given: Sequence[Given]) -> Settings:
     """The settings that the folder's files, the logs themselves and the names of their metrics give: of the framework
     the logs know best.
     """
     logged = [reading.settings for reading in readings]
-    beside = settings_of(run.folder, run.has_sub_folders) if run.has_settings else Settings()
+    beside = settings_in(run.folder, given) if run.has_settings else Settings()
     by_names = framework_of_metrics({name for reading in readings for name in reading.series})
     framework = most_particular([*(one.framework for one in logged), by_names, beside.framework])
     return replace(merge_settings(beside, *logged), framework=framework)
+
+
+def _hyperparameters(run: RunParts, beside: Sequence[Given]) -> Hyperparameters:
+    """All that the run was given: as settings are found, and last what files say that bear anybody's names."""
+    sources = [*(one.values for one in beside), *(reading.given for reading in run.readings)]
+    return hyperparameters_of(chain(sources, given_beside(run.folder, beside) if run.has_settings else ()))
 
 
 def _as_logged(choice: Choice, names: set[str]) -> Choice:

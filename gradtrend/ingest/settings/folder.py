@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ _HYDRA = ".hydra"  # the folder of the config of a run, and of what was said on 
 _CONFIG, _OVERRIDES = "config.yaml", "overrides.yaml"
 _RAY_TUNE = "params.json"  # is beside these logs, if it is Ray Tune's
 _TRIAL_LOGS = ("result.json", "progress.csv")
+# Names that anybody's files have, of which settings are not taken: they say what a run was given, if they are its own.
+_CONFIG_FILES = ("config.yaml", "config.yml", "config.json", "params.yaml", "params.yml", _RAY_TUNE)
 _MAX_FOLDERS = 100  # loggers nest their folders a few levels; a data set beside them must not be walked
 _MAX_DEPTH = 3
 PART_BYTES = 16 * 1024 * 1024  # a run prints its arguments when it starts; a resumed one appends them to the log
@@ -30,17 +33,45 @@ _TRAIN_LOG = "train.log"
 _ARGS = re.compile(r"(Resolved Args:|Resolved configuration:|\bArgs:)\s*(?=\{)")
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What one file says of how a run was set up; empty where it is damaged."""
+
+    path: Path
+    values: Mapping[str, Any]
+
+
+def given_in(folder: Path, below: bool = True) -> list[Given]:
+    """What the files in a run folder say, and where `below` those in its sub-folders, the surest first."""
+    log = folder / _TRAIN_LOG
+    files = (*_config_files(folder), *_hparams_files(folder, below))
+    said = [Given(log, arguments) for arguments in _train_log_arguments(log)]
+    return said + [Given(path, _read(path)) for path in files]
+
+
+def given_beside(folder: Path, known: Sequence[Given]) -> Iterator[Mapping[str, Any]]:
+    """What the files in a folder say that bear the names of anybody's configuration, but for the known ones."""
+    paths = [folder / name for name in _CONFIG_FILES]
+    read = {given.path for given in known}
+    return (_read(path) for path in paths if path not in read and path.is_file())
+
+
 def settings_of(folder: Path, below: bool = True) -> Settings:
     """The settings that the files in a run folder give, and where `below` those in its sub-folders; what is missing or
     broken is simply not known.
     """
-    sources = [settings_from(arguments) for arguments in _train_log_arguments(folder / _TRAIN_LOG)]
-    for path in (*_config_files(folder), *_hparams_files(folder, below)):
+    return settings_in(folder, given_in(folder, below))
+
+
+def settings_in(folder: Path, given: Sequence[Given]) -> Settings:
+    """The settings in what the files of a run folder say, and in what files there are."""
+    sources = []
+    for one in given:
         try:
-            found = settings_from(_read(path))
+            found = settings_from(one.values)
         except RecursionError:  # YAML may hold itself
             continue
-        if found.framework is None and re.match(r"version_\d+$", path.parent.name):
+        if found.framework is None and re.match(r"version_\d+$", one.path.parent.name):
             found = merge_settings(found, Settings(framework="lightning"))
         sources.append(found)
     if any(folder.glob("trainer_state.json")) or any(folder.glob("checkpoint-*/trainer_state.json")):
@@ -69,7 +100,8 @@ def _read(path: Path) -> Mapping[str, Any]:
     if path.name == _OVERRIDES:
         # `~key=value` takes a key away.
         said = (word for word in read_yaml_list(path) if "=" in word and not word.startswith("~"))
-        return dict(word.lstrip("+").split("=", 1) for word in said)
+        pairs = (word.lstrip("+").partition("=") for word in said)
+        return {name.replace(".", "/"): value for name, _, value in pairs}  # as the config itself has them
     return read_yaml(path)
 
 

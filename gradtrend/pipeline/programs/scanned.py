@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradtrend.errors import ConfigError, InputError
+from gradtrend.model.many.contrast import Contrasts
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
-from gradtrend.model.scan import Record
 from gradtrend.pipeline.parallel import available_processes
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import elsewhere, here
 from gradtrend.pipeline.scan.files import RECORD_SUFFIXES, records_bytes, records_frame
 from gradtrend.pipeline.scan.scan import Scanned, scan_all
+from gradtrend.pipeline.scan.tells import contrasts_of
 from gradtrend.pipeline.scan.wanted import Wanted
 from gradtrend.pipeline.whole_file import replace_whole
 from gradtrend.report import Style
-from gradtrend.report.text.scan import scan_summary, scan_text
+from gradtrend.report.text.scan import scan_summary, scan_text, what_tells
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +56,11 @@ class Scan(Sequence[Record]):
 
     def to_text(self, *, rows: int | None = 20) -> str:
         """What `gradtrend scan` prints: the worst runs, at most so many, and how many have which verdict."""
-        return scan_text(self.records, rows, (), Style())
+        return scan_text(self.records, rows, what_tells(self.contrasts()), Style())
+
+    def contrasts(self) -> Contrasts:
+        """What tells the sick runs from the healthy ones, by their hyperparameters."""
+        return contrasts_of(self.records)
 
     def frame(self) -> pl.DataFrame:
         """A DataFrame of polars (`.to_pandas()`), a row a run; hyperparameters as JSON text."""

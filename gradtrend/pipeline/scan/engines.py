@@ -11,8 +11,8 @@ from functools import lru_cache, partial
 
 from gradtrend.errors import ConfigError, GradtrendError
 from gradtrend.ingest import RunFiles
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
-from gradtrend.model.scan import Record
 from gradtrend.pipeline.analyze import Plan
 from gradtrend.pipeline.apart import Outcome, each_apart, seconds_of
 from gradtrend.pipeline.failures import each_log

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
-from gradtrend.model.scan import Record
 from gradtrend.pipeline.scan.scan import Scanned, in_order
+from gradtrend.pipeline.scan.state import State
+from gradtrend.pipeline.scan.tells import tells_of
 from gradtrend.pipeline.scan.wanted import Wanted
 from gradtrend.report.json.records import record_from_dict, record_from_line, record_line, row_of
 
@@ -70,7 +72,7 @@ def holds_records(path: Path) -> bool:
     return not line or record_from_line(line) is not None
 
 
-def merged(paths: Sequence[Path], wanted: Wanted) -> Scanned:
+def merged(paths: Sequence[Path], wanted: Wanted, tell: bool = False) -> Scanned:
     """The records in several files as one scan, each run once: of two the one whose logs are newer, else the later."""
     found: dict[tuple[str, str | None], Record] = {}
     failures: list[Failure] = []
@@ -81,7 +83,8 @@ def merged(paths: Sequence[Path], wanted: Wanted) -> Scanned:
             known = found.get((record.run, record.name))
             if known is None or (known.modified or 0.0) <= (record.modified or 0.0):
                 found[record.run, record.name] = record
-    return Scanned(in_order(record for record in found.values() if wanted.has(record)), tuple(failures))
+    kept = in_order(record for record in found.values() if wanted.has(record))
+    return Scanned(kept, tuple(failures), tells=tells_of(kept, State()) if tell else ())
 
 
 def _records_in(path: Path) -> tuple[list[Record], Failure | None]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.ingest import RunFiles
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
-from gradtrend.model.scan import Record
 from gradtrend.pipeline.analyze import Plan, report_on
 from gradtrend.report.json.records import record_of, record_of_failure
 

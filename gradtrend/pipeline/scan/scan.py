@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from gradtrend.ingest import Known, Listing, RunFiles, listing_of, natural, signatures
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
-from gradtrend.model.scan import Record
 from gradtrend.pipeline.analyze import Plan, plan_of
 from gradtrend.pipeline.apart import Outcome
 from gradtrend.pipeline.failures import found_runs, is_no_ones
@@ -20,6 +20,7 @@ from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import Engine, Job
 from gradtrend.pipeline.scan.record import record_of_lost
 from gradtrend.pipeline.scan.state import Root, State, open_state
+from gradtrend.pipeline.scan.tells import tells_of
 from gradtrend.pipeline.scan.wanted import Wanted
 from gradtrend.version import __version__
 
@@ -31,7 +32,8 @@ Heard = Callable[[Sequence[Record], int, int], None]
 class Scanned:
     """The outcome of a scan: the wanted runs in the order of their names, failures of the paths that were given or of
     gradtrend itself, and how many shares of logs were read and how many were as they were known. `forgot` says that the
-    state was of another version, other rules or options.
+    state was of another version, other rules or options. `tells` are sentences on what tells sick runs from healthy
+    ones, where they were asked for.
     """
 
     records: tuple[Record, ...]
@@ -39,6 +41,7 @@ class Scanned:
     read: int = 0
     known: int = 0
     forgot: bool = False
+    tells: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -99,7 +102,7 @@ class _Scan:
         jobs = found_runs(path, self.plan.options, known)
         self.state.keep_formats(formats)
         shares = [job for job in jobs if isinstance(job, RunFiles)]
-        signed = iter(signatures(listing, shares) if listing is not None else [None] * len(shares))
+        signed = iter(signatures(listing, shares))
         for job, share in zip(jobs, _share_names(jobs), strict=True):
             signature = next(signed) if isinstance(job, RunFiles) else None
             root.shares.append((share, signature))
@@ -153,9 +156,11 @@ class _Scan:
             if root.digest is not None and len(signed) == len(root.shares) and self._has_all(signed):
                 self.state.keep_root(root.name, Root(root.digest, signed))
 
-    def outcome(self) -> Scanned:
-        forgot = self.state.was_other
-        return Scanned(in_order(self.records), tuple(self.failures), len(self.tasks), self.known, forgot)
+    def outcome(self, tell: bool) -> Scanned:
+        """What came of it."""
+        records = in_order(self.records)
+        tells = tells_of(records, self.state) if tell else ()
+        return Scanned(records, tuple(self.failures), len(self.tasks), self.known, self.state.was_other, tells)
 
 
 def scan_all(
@@ -166,13 +171,15 @@ def scan_all(
     state: Path | None = None,
     leave_out: Iterable[Path] = (),
     heard: Heard = lambda records, done, count: None,
+    tell: bool = False,
 ) -> Scanned:
     """The wanted runs below some paths. What `state` knows and is as it was is not read again; what is found out is
-    added to it at once. `leave_out` are files below the paths that the call writes itself.
+    added to it at once. `leave_out` are files below the paths that the call writes itself. `tell` asks for what tells
+    sick runs from healthy ones.
 
     Raises `ConfigError` for rules, a source or a state that cannot be used, and what the engine raises.
     """
-    plan = plan_of(options)
+    plan = plan_of(replace(options, hyperparameters=True))
     own = {os.path.realpath(path) for path in (*leave_out, *([] if state is None else [state]))}
     memory = open_state(state, key_of(plan))
     finished = False
@@ -183,7 +190,7 @@ def scan_all(
         engine(plan, [task.job for task in scan.tasks], scan.take)
         scan.keep_roots()
         finished = True
-        return scan.outcome()
+        return scan.outcome(tell)
     finally:
         memory.close(tidy=finished)
 

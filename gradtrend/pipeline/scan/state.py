@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gradtrend.errors import ConfigError
-from gradtrend.model.scan import Record
+from gradtrend.model.many.record import Record
 from gradtrend.pipeline.whole_file import replace_whole, write_all
 from gradtrend.report.json.records import record_from_dict, record_to_dict
 
@@ -45,6 +45,7 @@ class State:
     shares: dict[str, tuple[str, tuple[Record, ...]]] = field(default_factory=dict)  # name -> signature, records
     formats: dict[str, tuple[int, int, str]] = field(default_factory=dict)  # path -> size, modified, format
     roots: dict[str, Root] = field(default_factory=dict)
+    tells: tuple[str, tuple[str, ...]] = ("", ())  # a digest of what they were made of, and sentences
     was_other: bool = False  # it held what was found by other options, rules or another version
     _file: io.FileIO | None = None
     _lines: int = 0
@@ -76,6 +77,11 @@ class State:
             self.roots[name] = root
             self._add(_root_line(name, root))
 
+    def keep_tells(self, made_of: str, tells: Sequence[str]) -> None:
+        """Remember what tells the sick runs from the healthy ones."""
+        self.tells = made_of, tuple(tells)
+        self._add({"tells": list(tells), "of": made_of})
+
     def close(self, tidy: bool = False) -> None:
         """Let go of the file; with `tidy` it is first written anew, where much in it is out of date."""
         if self._file is None:
@@ -88,7 +94,7 @@ class State:
         self._file = None
 
     def _needed(self) -> int:
-        return 2 + len(self.roots) + len(self.shares)
+        return 3 + len(self.roots) + len(self.shares)
 
     def _all_lines(self) -> Iterator[dict[str, Any]]:
         yield _head(self.key)
@@ -97,6 +103,7 @@ class State:
             yield _share_line(share, signature, records)
         for name, root in self.roots.items():
             yield _root_line(name, root)
+        yield {"tells": list(self.tells[1]), "of": self.tells[0]}
 
     def _add(self, line: dict[str, Any]) -> None:
         if self._file is None:
@@ -203,6 +210,8 @@ def _take(held: bytes, state: State) -> None:
         state._lines += 1
         if "share" in found:
             _take_share(found, state)
+        elif isinstance(tells := found.get("tells"), list):
+            state.tells = str(found.get("of")), tuple(map(str, tells))
         elif isinstance(formats := found.get("formats"), dict):
             good = {path: tuple(known) for path, known in formats.items() if _is_known(known)}
             state.formats |= good

@@ -13,8 +13,8 @@ from zlib import crc32
 
 from gradtrend.errors import ConfigError
 from gradtrend.ingest import Listing, RunFiles
-from gradtrend.model.badness import SICK
-from gradtrend.model.scan import Record
+from gradtrend.model.many.badness import SICK
+from gradtrend.model.many.record import Record
 from gradtrend.model.words import Verdict
 from gradtrend.pipeline.selection import split_list
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure, NonFinite, RunReport
-from gradtrend.model.scan import Record
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.report.json.strict import strict_line
 from gradtrend.report.wording.brief import because, deciding_loss, onset_of, worst_severity
@@ -68,7 +68,7 @@ def record_line(record: Record) -> str:
 
 
 def record_to_dict(record: Record) -> dict[str, Any]:
-    """A record as JSON has it, with whether it is sick: hyperparameters an object, the time as text (ISO 8601, UTC).
+    """A record as JSON has it: hyperparameters an object, the time as text (ISO 8601, UTC), and whether it is sick.
     What numbers were that are not finite, and so null, stands in `nonfinite_fields`.
     """
     made: dict[str, Any] = row_of(record) | {"hyperparameters": dict(record.hyperparameters)}

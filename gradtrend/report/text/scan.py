@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradtrend.model.scan import Record, by_badness, counted
+from gradtrend.model.many.contrast import Contrasts, Outcome
+from gradtrend.model.many.record import Record, by_badness, counted
+from gradtrend.report.text.lines import wrapped
 from gradtrend.report.text.table import common_folder, head_lines, line
+from gradtrend.report.wording.contrast import contrast_lines
 from gradtrend.report.wording.style import Style
 from gradtrend.report.wording.subject import run_title
 
 UNREADABLE = "unreadable"  # what is said in place of a verdict of runs that could not be read
 
 
-def scan_text(records: Sequence[Record], rows: int | None, remarks: Sequence[str], style: Style) -> str:
-    """The runs that are not well as a table, the worst first, at most `rows` of them; how many have which verdict; and
-    what tells the sick from the healthy.
+def scan_text(records: Sequence[Record], rows: int | None, tells: Sequence[str], style: Style) -> str:
+    """The runs that are not well as a table, the worst first, at most `rows` of them; what tells the sick from the
+    healthy, as `tells` has it; and how many have which verdict.
     """
     ill = [record for record in by_badness(records) if not record.is_well]
     shown = ill if rows is None else ill[:rows]
@@ -25,9 +28,20 @@ def scan_text(records: Sequence[Record], rows: int | None, remarks: Sequence[str
             f"{len(ill) - len(shown):,} more that are not well: --rows {len(ill)} lists them, -o runs.jsonl keeps all"
         )
         lines.append(style.paint(more, "dim"))
-    lines += ["", *remarks] if lines and remarks else [*remarks]
-    lines += ["", scan_summary(records)] if lines else [scan_summary(records)]
-    return "".join(f"{one}\n" for one in lines)
+    blocks = [lines, _in_lines(tells, style), [scan_summary(records)]]
+    return "\n".join("".join(f"{one}\n" for one in block) for block in blocks if block)
+
+
+def what_tells(contrasts: Contrasts) -> tuple[str, ...]:
+    """What tells the sick runs from the healthy ones, in sentences; none where all runs are sick, or none is."""
+    return () if contrasts.outcome is Outcome.ONE_SIDED else tuple(contrast_lines(contrasts))
+
+
+def _in_lines(tells: Sequence[str], style: Style) -> list[str]:
+    if not tells:
+        return []
+    title = style.paint("What tells the sick runs from the healthy ones", "bold")
+    return [title, *(line for tell in tells for line in wrapped(tell, style, "  ", "    "))]
 
 
 def scan_summary(records: Sequence[Record]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gradtrend.model import badness
 from gradtrend.model.advice import SoFar
 from gradtrend.model.finding import Finding, by_weight
+from gradtrend.model.many import badness
 from gradtrend.model.numbers import times
 from gradtrend.model.report import RunReport, SeriesReport
 from gradtrend.model.words import Cause, Role, Severity, Verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from gradtrend.model.scan import Record
+from gradtrend.model.many.record import Record
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import Engine, here

@@ -14,7 +14,7 @@ import pytest
 
 from gradtrend.errors import ConfigError
 from gradtrend.ingest.runs.finding import find
-from gradtrend.model.scan import Record
+from gradtrend.model.many.record import Record
 from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.files import merged, records_bytes, records_frame

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradtrend.errors import ConfigError
-from gradtrend.model.scan import Record
+from gradtrend.model.many.record import Record
 from gradtrend.pipeline.scan.state import Root, State, open_state
 from gradtrend.report.json.records import record_line
 from tests.pipeline.scan.scans import records, runs, said, scan
@@ -186,7 +186,7 @@ def test_a_full_disk_is_said(tmp_path: Path) -> None:
 import resource, signal, sys
 from pathlib import Path
 from gradtrend.errors import ConfigError
-from gradtrend.model.scan import Record
+from gradtrend.model.many.record import Record
 from gradtrend.pipeline.scan.state import open_state
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, -1))
@@ -224,6 +224,7 @@ RECORDS = st.lists(
 LINES = st.lists(
     st.fixed_dictionaries({"share": HOSTILE, "signature": HOSTILE, "records": RECORDS | HOSTILE})
     | st.fixed_dictionaries({"formats": st.dictionaries(st.text(max_size=3), HOSTILE) | HOSTILE})
+    | st.fixed_dictionaries({"tells": HOSTILE, "of": HOSTILE})
     | st.fixed_dictionaries({"root": HOSTILE, "digest": HOSTILE, "shares": HOSTILE})
     | st.dictionaries(st.sampled_from(["share", "formats", "root"]), HOSTILE),
     max_size=4,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradtrend.model.scan import Record
+from gradtrend.model.many.record import Record
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.pipeline.analyze import analyze_paths
 from gradtrend.pipeline.runs import AnalyzeOptions

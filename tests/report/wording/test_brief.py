@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradtrend.model.badness import is_sick
 from gradtrend.model.finding import Finding
+from gradtrend.model.many.badness import is_sick
 from gradtrend.model.report import NonFinite, RunReport
 from gradtrend.model.words import Cause, Order, Role, Severity, Verdict
 from gradtrend.report.wording.brief import because, by_badness, ends_at, is_well, onset_of, worst_severity

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.files.regular import buffered
@@ -47,7 +48,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     series = series_of({name: column for name, column in _without_summary(columns).items() if column.values})
     if not series:
         raise EmptyLogError(f"{path}: no table of DVCLive holds a point")
-    return (Reading("dvclive", path, series, settings=_settings(path)).with_skipped(skipped),)
+    given = _params(path)
+    return (Reading("dvclive", path, series, settings=_settings(given), given=given).with_skipped(skipped),)
 
 
 def _without_summary(columns: Mapping[str, Column]) -> Mapping[str, Column]:
@@ -129,11 +131,18 @@ def _seconds(cell: str) -> float | None:
     return time / 1000 if time > FIRST_MILLISECONDS else time
 
 
-def _settings(path: Path) -> Settings:
+def _params(path: Path) -> Mapping[str, Any]:
     """What `log_params` wrote beside the tables."""
     if not (path / "params.yaml").is_file():
-        return Settings()
+        return {}
     from gradtrend.ingest.files.yaml import read_yaml
+
+    return read_yaml(path / "params.yaml")
+
+
+def _settings(given: Mapping[str, Any]) -> Settings:
+    if not given:
+        return Settings()
     from gradtrend.ingest.settings.names import settings_from
 
-    return settings_from(read_yaml(path / "params.yaml"))
+    return settings_from(given)

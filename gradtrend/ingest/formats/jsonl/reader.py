@@ -89,7 +89,7 @@ def _read(stream: BinaryIO, path: Path) -> Reading:
         raise InputError(f"{path}: no line is a JSON object", "A metrics.jsonl has one JSON object a line.")
     lost += names_left_out(left_out)
     series = settled({metric: pl.concat(frames) for metric, frames in parts.items()})
-    return Reading("jsonl", path, series, settings=_settings(setup)).with_skipped((*bad, *lost))
+    return Reading("jsonl", path, series, settings=_settings(setup), given=setup).with_skipped((*bad, *lost))
 
 
 def _settings(setup: dict[str, Any]) -> Settings:

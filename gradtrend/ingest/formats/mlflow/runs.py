@@ -53,5 +53,6 @@ def reading_of(
         series={metric: _in_time_order(points) for metric, points in series.items()},
         started=run.started,
         settings=settings_from(params),
+        given=params,
         run=run,
     ).with_skipped(skipped)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from hashlib import blake2b
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -171,6 +173,7 @@ def _stored_run(run: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) ->
         deleted=info.get("lifecycle_stage") == "deleted",
         experiment=(experiment, *names.get(experiment, ())),
         parent=tags.get(_PARENT, ""),
+        state=blake2b(json.dumps(run, sort_keys=True).encode(), digest_size=16).hexdigest(),
     )
 
 

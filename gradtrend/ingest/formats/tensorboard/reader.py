@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from gradtrend.ingest.formats.tensorboard import NAME_PART, VERSION_RECORD
 from gradtrend.ingest.formats.tensorboard.blocks import Block, blocks
 from gradtrend.ingest.formats.tensorboard.checksums import HEADER_BYTES, header_length
 from gradtrend.ingest.formats.tensorboard.columns import Column, EventDecoder
+from gradtrend.ingest.formats.tensorboard.hparams import hparams_in
 from gradtrend.ingest.formats.tensorboard.layout import layout_of
 from gradtrend.ingest.limits import MOST_METRICS
 from gradtrend.ingest.reading import MAX_SKIPPED_KEPT, Reading, ReadOptions
@@ -37,7 +39,9 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
     left_out = 0
     skipped: list[Skipped] = []
     records, further, head, started = 0, 0, b"", _time_in_name(path)
+    given: dict[str, Any] = {}
     for block in blocks(path):
+        given = given if head else hparams_in(block)
         head = head or bytes(block.data[:HEADER_BYTES])
         if started is None and not records:
             started = _first_time(block)
@@ -66,6 +70,7 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
         series=_series_of(columns),
         digits=min((column.slot.digits for column in columns), default=7),
         started=started,
+        given=given,
     )
     return (reading.with_skipped(skipped, further),)
 

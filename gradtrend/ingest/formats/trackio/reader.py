@@ -56,7 +56,8 @@ def read(path: Path, options: ReadOptions) -> Sequence[Reading]:
                 continue
             # The store's own step counts; a `global_step` logged beside it is only one more metric.
             add_row(columns, row | {"timestamp": _seconds(timestamp)}, step, None)
-    reading = Reading("trackio", path, series_of(columns), started=run.started, run=run)
+        given = _config_of(connection, run.id)
+    reading = Reading("trackio", path, series_of(columns), started=run.started, run=run, given=given)
     return (reading.with_skipped((*skipped, *columns.skipped())),)
 
 
@@ -72,11 +73,21 @@ def _store(path: Path) -> Iterator[sqlite3.Connection]:
         raise InputError(f"{path}: {error}", "Is the store whole? Copy it again with its -wal file.") from error
 
 
-def _key(connection: sqlite3.Connection) -> str:
+def _key(connection: sqlite3.Connection, table: str = "metrics") -> str:
     """What tells runs apart: stores of early versions have names only, and so have their rows when a later version has
     added the column of ids.
     """
-    return "coalesce(run_id, run_name)" if "run_id" in columns_of(connection, "metrics") else "run_name"
+    return "coalesce(run_id, run_name)" if "run_id" in columns_of(connection, table) else "run_name"
+
+
+def _config_of(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
+    """What `trackio.init(config=...)` was given; empty in stores of early versions, or where it is damaged."""
+    try:
+        key = _key(connection, "configs")
+        found = connection.execute(f"select config from configs where {key} = ?", (run,)).fetchone()
+    except DAMAGE:
+        return {}
+    return (found and _row(found[0])) or {}
 
 
 def _row(metrics: str | bytes) -> dict[str, Any] | None:

@@ -23,11 +23,12 @@ from gradtrend.ingest.reading.stored_runs import StoredRun
 from gradtrend.model.runlog import Skipped
 
 # Field numbers of wandb_internal.proto.
-_HISTORY, _METRIC, _RUN = 2, 12, 17
+_HISTORY, _CONFIG, _METRIC, _RUN = 2, 5, 12, 17
 _ITEM, _HISTORY_STEP = 1, 2
 _KEY, _NESTED_KEY, _VALUE_JSON = 1, 2, 16
 _NAME, _GLOB, _STEP_METRIC, _STEP_METRIC_INDEX = 1, 2, 4, 5
-_RUN_ID, _PROJECT, _DISPLAY_NAME, _START_TIME = 1, 3, 8, 17
+_UPDATE, _REMOVE = 1, 2
+_RUN_ID, _PROJECT, _RUN_CONFIG, _DISPLAY_NAME, _START_TIME = 1, 3, 4, 8, 17
 _HEAD = 256 * 1024  # bytes, in which a run's own record stands: only the configuration is before it or in it
 _GLOBAL_STEPS = ("global_step", "trainer/global_step", "train/global_step")
 
@@ -91,6 +92,7 @@ def history_of(path: Path) -> Reading:
     skipped: list[Skipped] = []
     axes = _Axes()
     columns = Columns()
+    given: dict[str, Any] = {}
     started: float | None = None
     for record in records(path, skipped):
         for key, value in whole_fields(record):
@@ -100,15 +102,21 @@ def history_of(path: Path) -> Reading:
                 _add_row(columns, axes, value)
             elif key == _METRIC:
                 axes.add(value)
+            elif key == _CONFIG:
+                _add_config(given, value)
             elif key == _RUN:
                 run = _run_of(value)
+                for config in (content for field, content in whole_fields(value) if field == _RUN_CONFIG):
+                    _add_config(given, config)
                 started = run.started or started
     series = series_of(columns)
     if not series:
         raise EmptyLogError(
             f"{path}: no logged values in this Weights & Biases run", "Was it stopped before the first log?"
         )
-    return Reading("wandb", path, series, started=started, run=run).with_skipped((*skipped, *columns.skipped()))
+    return Reading("wandb", path, series, started=started, run=run, given=given).with_skipped(
+        (*skipped, *columns.skipped())
+    )
 
 
 def _add_row(columns: Columns, axes: _Axes, history: bytes) -> None:
@@ -133,6 +141,18 @@ def _add_row(columns: Columns, axes: _Axes, history: bytes) -> None:
         if axis == name or name in axes.exact.values():
             continue
         columns.of(name).add(shared if step is None else step, logged, time, None)
+
+
+def _add_config(given: dict[str, Any], record: bytes | int) -> None:
+    """What a record changes of the run's configuration; what wandb keeps there for itself is left out."""
+    for key, item in whole_fields(record) if isinstance(record, bytes) else ():
+        if not isinstance(item, bytes) or key not in (_UPDATE, _REMOVE):
+            continue
+        name, value = _item(item)
+        if key == _REMOVE:
+            given.pop(name, None)
+        elif not name.startswith("_"):
+            given[name] = value
 
 
 def _item(item: bytes) -> tuple[str, Any]:

@@ -144,10 +144,12 @@ def _series(reading: Reading, role: Role, chosen: Mapping[Role, str]) -> tuple[V
 
 
 def _values(points: pl.DataFrame, digits: int) -> Values | None:
-    rows = points.select("step", "value").drop_nulls("step")
+    rows = points.drop_nulls("step") if points["step"].null_count() else points
     earlier = None
     relative = 10.0 ** (1 - min(digits, _FLOAT32_DIGITS, _significant(rows["value"].to_numpy())))
-    if not rows["step"].is_sorted() or rows["step"].is_duplicated().any():
+    steps = rows["step"].to_numpy()
+    if not (steps[1:] > steps[:-1]).all():
+        rows = rows.select("step", "value")
         first = rows.unique("step", keep="first").sort("step")
         rows = rows.unique("step", keep="last").sort("step")
         earlier = Values(first["step"].to_numpy(), first["value"].to_numpy(), relative, 0.0)

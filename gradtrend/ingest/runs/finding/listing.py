@@ -55,16 +55,23 @@ def listing_of(path: str, leave_out: frozenset[str] = frozenset()) -> Listing | 
     return Listing(found, _digest(found.items()))
 
 
-def signatures(listing: Listing, shares: Sequence[RunFiles]) -> list[str]:
+def signatures(listing: Listing | None, shares: Sequence[RunFiles]) -> list[str | None]:
     """For each share a digest of the files that its reports hang on: those nearest to its folder, and its logs. Of runs
     of one store those are all that lie there, or where folders of it are named by the ids of runs, those of its own.
-    What is read together, and what else was found out of it, counts as well: it hangs on other files, too.
+    What is read together, and what else was found out of it, counts as well: it hangs on other files, too. Where there
+    are no files it is what a server says of its runs with their list, and None where that is nothing.
     """
+    if listing is None:
+        return [_digest((), _made_of(share)) if _is_told(share) else None for share in shares]
     folders = {_text(share.folder) for share in shares}
     of_folder: dict[str, list[str]] = defaultdict(list)
     for file in listing.files:
         of_folder[_nearest(file, folders)].append(file)
     return [_digest(_states(listing, share, of_folder[_text(share.folder)]), _made_of(share)) for share in shares]
+
+
+def _is_told(share: RunFiles) -> bool:
+    return share.stored and share.error is None and all(run.state for log in share.logs for run in log.runs)
 
 
 def _made_of(share: RunFiles) -> str:

@@ -178,14 +178,14 @@ def test_symlinks_are_followed_and_nothing_is_counted_twice(tmp_path: Path) -> N
 
 def test_an_unreadable_sub_folder_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "a/metrics.jsonl", "locked/metrics.jsonl")
-    real = Path.iterdir
+    real = os.scandir
 
     def denied(path: Path) -> object:
-        if path.name == "locked":
+        if Path(path).name == "locked":
             raise PermissionError(13, "Permission denied", str(path))
         return real(path)
 
-    monkeypatch.setattr(Path, "iterdir", denied)
+    monkeypatch.setattr(os, "scandir", denied)
     seen, unseen = runs_at(tmp_path)
     assert (Path(seen.name).name, Path(unseen.name).name) == ("a", "locked")
     assert "Permission denied" in unseen.errors[0].error.message

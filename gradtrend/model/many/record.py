@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradtrend.model.badness import badness, is_sick, is_well
+from gradtrend.model.many.badness import badness, is_sick, is_well
 from gradtrend.model.words import Severity, Verdict
 
 Scalar = bool | int | float | str | None

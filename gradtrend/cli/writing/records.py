@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from gradtrend.cli.target import Target, prepared
+from gradtrend.cli.writing.target import Target, prepared
 from gradtrend.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gradtrend.model.scan import Record
+    from gradtrend.model.many.record import Record
 
 _PART = ".part"
 _STREAMED = ".jsonl"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradtrend.cli.job_summary import add_to_job_summary
 from gradtrend.cli.output import emit
-from gradtrend.cli.target import Target, prepared
+from gradtrend.cli.writing.job_summary import add_to_job_summary
+from gradtrend.cli.writing.target import Target, prepared
 from gradtrend.errors import ConfigError
 from gradtrend.model.report import Report
 from gradtrend.report import Style, format_of, known_suffixes, reporter

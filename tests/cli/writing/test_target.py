@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradtrend.cli.target import prepared
+from gradtrend.cli.writing.target import prepared
 from gradtrend.errors import ConfigError
 from tests.processes import python
 
@@ -80,7 +80,7 @@ def test_the_old_report_stays_where_the_new_one_has_no_room(tmp_path: Path, limi
     target = tmp_path / "report.json"
     target.write_text("old")
     code = (
-        "import resource, signal, sys\nfrom pathlib import Path\nfrom gradtrend.cli.target import prepared\n"
+        "import resource, signal, sys\nfrom pathlib import Path\nfrom gradtrend.cli.writing.target import prepared\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\ntarget = prepared(Path(sys.argv[1]))\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\ntarget.write('new' * 1000)"
     )
@@ -91,7 +91,7 @@ def test_the_old_report_stays_where_the_new_one_has_no_room(tmp_path: Path, limi
 
 
 def test_a_named_pipe_without_a_reader_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradtrend.cli.target.WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("gradtrend.cli.writing.target.WAIT_SECONDS", 0.1)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigError, match="nobody reads from this pipe"):
         prepared(tmp_path / "pipe")

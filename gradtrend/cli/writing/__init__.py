@@ -1,0 +1,1 @@
+"""Where what a call says goes: files, pipes, the job's summary."""
