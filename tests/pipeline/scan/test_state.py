@@ -224,6 +224,7 @@ RECORDS = st.lists(
 LINES = st.lists(
     st.fixed_dictionaries({"share": HOSTILE, "signature": HOSTILE, "records": RECORDS | HOSTILE})
     | st.fixed_dictionaries({"formats": st.dictionaries(st.text(max_size=3), HOSTILE) | HOSTILE})
+    | st.fixed_dictionaries({"tells": HOSTILE, "of": HOSTILE})
     | st.fixed_dictionaries({"root": HOSTILE, "digest": HOSTILE, "shares": HOSTILE})
     | st.dictionaries(st.sampled_from(["share", "formats", "root"]), HOSTILE),
     max_size=4,

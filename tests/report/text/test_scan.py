@@ -22,8 +22,8 @@ SICKER = Record("out/e", verdict=Verdict.EXPLODING, confidence=0.99, severity=Se
 LOST = Record("out/f", failure="out/f: damaged", hint="Remove it.")
 
 
-def lines(*given: Record, rows: int | None = None, remarks: tuple[str, ...] = ()) -> list[str]:
-    return scan_text(given, rows, remarks, Style()).splitlines()
+def lines(*given: Record, rows: int | None = None, tells: tuple[str, ...] = ()) -> list[str]:
+    return scan_text(given, rows, tells, Style()).splitlines()
 
 
 def test_the_worst_come_first_and_the_well_are_counted() -> None:
@@ -50,8 +50,15 @@ def test_where_all_is_well_there_is_no_table() -> None:
     assert lines() == ["0 runs"]
 
 
-def test_remarks_stand_between_the_table_and_the_counts() -> None:
-    assert lines(SICK, STABLE, remarks=("lr tells",))[-4:] == ["", "lr tells", "", "2 runs: 1 exploding, 1 stable"]
+def test_what_tells_stands_between_the_table_and_the_counts() -> None:
+    title = "What tells the sick runs from the healthy ones"
+    assert lines(SICK, STABLE, tells=("lr tells",))[-5:] == [
+        "",
+        title,
+        "  lr tells",
+        "",
+        "2 runs: 1 exploding, 1 stable",
+    ]
 
 
 def test_counts_have_the_order_of_verdicts() -> None:
