@@ -9,8 +9,9 @@ from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOption
 from gradtrend.ingest.reading.columns import Column, nulls_told_apart, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
-from gradtrend.ingest.runs.finding.find import find_runs, first_runs
+from gradtrend.ingest.runs.finding.find import find_runs, first_runs, is_remote
 from gradtrend.ingest.runs.finding.in_memory import run_of_table
+from gradtrend.ingest.runs.finding.localized import Local, localized, shown_path
 from gradtrend.ingest.runs.finding.places import home_of, place_of
 from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.load import load_run
@@ -24,6 +25,7 @@ __all__ = [
     "Adapter",
     "Choice",
     "Column",
+    "Local",
     "ReadOptions",
     "Reading",
     "RunFiles",
@@ -35,12 +37,15 @@ __all__ = [
     "find_runs",
     "first_runs",
     "home_of",
+    "is_remote",
     "is_settings_file",
     "load_run",
+    "localized",
     "nulls_told_apart",
     "place_of",
     "read_runs",
     "run_of_table",
     "series_of",
     "settings_of",
+    "shown_path",
 ]

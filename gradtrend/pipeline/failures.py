@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from gradtrend.errors import ConfigError, GradtrendError
-from gradtrend.ingest import RunFiles, RunParts, adapters_of, find_runs
+from gradtrend.errors import ConfigError, GradtrendError, InputError
+from gradtrend.ingest import Local, RunFiles, adapters_of, find_runs, is_remote, localized
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
@@ -16,14 +17,20 @@ from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in, whose_bug
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+COPY_FIRST = "Copy the run here first, and give that folder."
 
 
 def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failure]:
     """The runs at a path, or the one failure to find any. Raises `ConfigError` for a source that there is not."""
     adapters_of(options.format)
     failures: list[Failure] = []
-    find = lambda: find_runs(path, options.format, options.wanted, options.names)  # noqa: E731
-    return _guarded(path, options, find, failures) or failures
+    return _guarded(path, options, partial(_found, path, options), failures) or failures
+
+
+def _found(path: str, options: AnalyzeOptions) -> Sequence[RunFiles]:
+    if options.replay and is_remote(path, options.format):
+        raise InputError(f"{path}: captured steps are replayed from a folder of this machine", COPY_FIRST)
+    return find_runs(path, options.format, options.wanted, options.names)
 
 
 def each_log(
@@ -34,11 +41,27 @@ def each_log(
         return [], [job]
     results: list[_T] = []
     failures: list[Failure] = []
-    for run in _guarded(job.name, options, lambda: runs_in(job, options), failures) or ():
-        result = _guarded(run.name, options, partial(_used, use, run, options), failures)
-        if result is not None:
-            results.append(result)
+    _guarded(job.name, options, partial(_each_at_hand, job, options, use, results, failures), failures)
     return results, failures
+
+
+def _each_at_hand(
+    job: RunFiles, options: AnalyzeOptions, use: Callable[[RunLog], _T], results: list[_T], failures: list[Failure]
+) -> None:
+    """Add the uses of the runs of some logs, which are fetched for that long, and what fails."""
+    with localized(job) as local:
+        for run in _guarded(local.files.name, options, partial(runs_in, local.files, options), failures) or ():
+            work = lambda run=run: use(local.told_log(log_of(run, options)))  # noqa: E731
+            result = _guarded(run.name, options, work, failures)
+            if result is not None:
+                results.append(result)
+        failures[:] = [_told(failure, local) for failure in failures]
+
+
+def _told(failure: Failure, local: Local) -> Failure:
+    """A failure in the words of the address at which the logs lie."""
+    texts = {name: text for name in ("path", "message", "hint", "bug") if (text := getattr(failure, name)) is not None}
+    return replace(failure, **{name: local.told(text) for name, text in texts.items()})
 
 
 def failure_of(name: str, options: AnalyzeOptions, work: Callable[[], object]) -> Failure | None:
@@ -51,10 +74,6 @@ def failure_of(name: str, options: AnalyzeOptions, work: Callable[[], object]) -
 def is_no_ones(failure: Failure) -> bool:
     """Whether a failure is none that a reader of logs told: a bug, or for want of memory."""
     return failure.bug is not None or failure.message in (NO_MEMORY, TOO_DEEP)
-
-
-def _used(use: Callable[[RunLog], _T], run: RunParts, options: AnalyzeOptions) -> _T:
-    return use(log_of(run, options))
 
 
 def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failures: list[Failure]) -> _R | None:

@@ -10,7 +10,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES, adapters_of
@@ -28,7 +30,11 @@ from gradtrend.ingest.runs.finding.tree import (
     adapter_without_head,
     first_below,
     found_below,
+    may_matter,
 )
+
+if TYPE_CHECKING:  # loaded where there is an address
+    from gradtrend.ingest.remote.address import RemoteAddress
 
 # Up to here a tree is read by one process anyway: others take about a second to start (`pipeline/parallel.py`).
 _TOGETHER_FILES = 150
@@ -45,10 +51,13 @@ def find_runs(
     """The shares of the logs at a path, at least one; a share for each wanted run of a store that lies alone. `names`
     are metrics that the user says are logged there: a table with such a column is a log, whatever else its header has.
 
-    Raises InputError for a missing or unreadable path, and for runs that are asked for and not there.
+    Raises InputError for a missing or unreadable path, and for runs that are asked for and not there; of a remote place
+    also MissingPackageError.
     """
     if not path:  # and not the current folder, which Path makes of it
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
+    if (elsewhere := _remote_address(path, source)) is not None:
+        return _found_elsewhere(elsewhere, path, source, wanted, names)
     address = _address(path, source)
     place = path if address is None else address.place
     wanted = wanted if address is None else _narrowed(wanted, address.wanted)
@@ -82,6 +91,42 @@ def first_runs(path: str, source: str = "auto", names: Sequence[str] = ()) -> tu
         for share in shares
         if share.logs and share.folder not in unfinished and all(log.adapter.runs is None for log in share.logs)
     )
+
+
+def is_remote(path: str, source: str = "auto") -> bool:
+    """Whether a path is the address of a place that no reader can open. Raises InputError for one without a bucket."""
+    return _remote_address(path, source) is not None
+
+
+def _remote_address(path: str, source: str) -> RemoteAddress | None:
+    if "://" not in path or not _ADDRESS.match(path) or Path(path).exists():
+        return None
+    from gradtrend.ingest.remote.address import further_address, remote_address
+
+    found = remote_address(path, source)
+    return found if found is not None or _address(path, source) is not None else further_address(path)
+
+
+def _found_elsewhere(
+    address: RemoteAddress, path: str, source: str, wanted: WantedRuns, names: Sequence[str]
+) -> tuple[RunFiles, ...]:
+    """The shares of the logs at a remote place, found in its mirror."""
+    from gradtrend.ingest.remote.mirror import mirrored
+    from gradtrend.ingest.runs.finding.elsewhere import shares_of, told_error, with_missed
+
+    try:
+        mirror, place = mirrored(address, partial(may_matter, source)), ""
+    except InputError:
+        outer = place_of(path)  # it may be one of several runs there
+        if outer == path or (whole := _remote_address(outer, source)) is None:
+            raise
+        mirror, place = mirrored(whole, partial(may_matter, source)), path.removeprefix(outer)
+    here = f"{mirror.path}{place}"
+    try:
+        found = with_missed(_found(here, source, names), mirror.root, mirror.missed)
+        return shares_of(each_stored_run(found, here, wanted, source), mirror)
+    except InputError as error:
+        raise told_error(error, mirror) from error
 
 
 def _address(path: str, source: str) -> Address | None:
@@ -131,7 +176,7 @@ def _at_address(path: str, root: Path, source: str) -> RunFiles:
     if adapter is None:
         raise InputError(
             f"{path}: not an address that gradtrend can read",
-            "Give http(s)://host:port of an MLflow tracking server, or the path of a log.",
+            "Give http(s)://host:port of an MLflow tracking server, s3://, gs://, az:// or hf:// of logs, or a path.",
         )
     return RunFiles(path, root, (LogFile(root, adapter),))
 
