@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from gradtrend.errors import ConfigError, GradtrendError, InputError
@@ -13,7 +14,10 @@ from gradtrend.ingest import Local, RunFiles, adapters_of, find_runs, is_remote,
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
+from gradtrend.pipeline.parallel import Lost, in_order
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in, whose_bug
+from gradtrend.pipeline.workers import may_fork
+from gradtrend.temporary import new_folder
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -28,9 +32,21 @@ def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failur
 
 
 def _found(path: str, options: AnalyzeOptions) -> Sequence[RunFiles]:
-    if options.replay and is_remote(path, options.format):
+    if not is_remote(path, options.format):
+        return find_runs(path, options.format, options.wanted, options.names)
+    if options.replay:
         raise InputError(f"{path}: captured steps are replayed from a folder of this machine", COPY_FIRST)
-    return find_runs(path, options.format, options.wanted, options.names)
+    # By a copy of this process, where that is sound: the threads of a client would keep this one from being copied for
+    # the runs, and the mirror is this one's, as it outlives the copy.
+    find = partial(_found_in, new_folder(), options)
+    (found,) = in_order(find, [path], 0, 1 if may_fork() else 0)
+    if isinstance(found, Lost):
+        raise InputError(f"{path}: {found.reason}")
+    return found
+
+
+def _found_in(room: Path, options: AnalyzeOptions, path: str) -> Sequence[RunFiles]:
+    return find_runs(path, options.format, options.wanted, options.names, room)
 
 
 def each_log(

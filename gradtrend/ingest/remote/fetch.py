@@ -45,6 +45,7 @@ def fetched(remote: Remote) -> Iterator[tuple[Path, list[Missed]]]:
     folder = new_folder()
     try:
         root = folder / remote.inner
+        root.mkdir(parents=True)
         nothing = [replace(held, present=0) for held in remote.objects]
         for held in nothing:
             make(_path(root, held), held)

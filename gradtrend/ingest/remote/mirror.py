@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +21,6 @@ from gradtrend.ingest.remote.refusals import DeniedError, nothing_there
 from gradtrend.ingest.remote.sparse import folder_name, make, path_of, written
 from gradtrend.ingest.remote.store import Store, joined
 from gradtrend.ingest.remote.tasks import at_once, finished
-from gradtrend.temporary import new_folder, remove
 
 COMPANIONS = ("-wal", "-shm", "-journal")  # of a SQLite database, which cannot be read without them
 _SETTINGS = (".yaml", ".yml", ".json", ".toml")
@@ -47,19 +46,15 @@ class Mirror:
     missed: list[Missed] = field(default_factory=list)
 
 
-def mirrored(address: RemoteAddress, matters: Callable[[str], bool]) -> Mirror:
-    """The mirror of an address, which lives as long as this process; of what lies there that which `matters`, by keys.
+def mirrored(address: RemoteAddress, matters: Callable[[str], bool], folder: Path) -> Mirror:
+    """The mirror of an address, made in an empty folder; of what lies there that which `matters`, by keys.
 
     Raises InputError where there is nothing, or it cannot be listed within limits; MissingPackageError.
     """
-    folder = new_folder()
     try:
         return finished(_mirrored(address, matters, folder), SECONDS_TO_LIST, f"{address.shown}: not listed")
-    except BaseException as error:
-        remove(folder)
-        if isinstance(error, OSError):  # of this disk: what goes wrong with a store is told by its client
-            raise InputError(f"{address.shown}: {error.strerror or error}, in {folder.parent}") from error
-        raise
+    except OSError as error:  # of this disk: what goes wrong with a store is told by its client
+        raise InputError(f"{address.shown}: {error.strerror or error}, in {folder.parent}") from error
 
 
 async def _mirrored(address: RemoteAddress, matters: Callable[[str], bool], folder: Path) -> Mirror:
@@ -73,13 +68,22 @@ async def _mirrored(address: RemoteAddress, matters: Callable[[str], bool], fold
     else:
         base = store.key.rpartition("/")[0]
         mirror = Mirror(address, root, inner, root / file.key, base, address.shown.rpartition("/")[0])
-    for held in sorted(below, key=lambda one: one.key):
-        if (file is not None and held.key == file.key) or matters(held.key):
+    wanted = [held for held in below if (file is not None and held.key == file.key) or matters(held.key)]
+    folders = {folder for held in wanted for folder in _folders_of(held.key)}
+    for held in sorted(wanted, key=lambda one: one.key):
+        if held.key not in folders:
             _place(mirror, held)
+        elif held.size:  # an empty one says only that there is a folder
+            mirror.missed.append(Missed(held.key, "its key is also that of a folder"))
     needed = (_wanted(held) if store.has_ranges else held.size for held in mirror.objects.values())
     check_room(root, sum(needed), address.shown)
     await _read_heads(mirror, store)
     return mirror
+
+
+def _folders_of(key: str) -> Iterator[str]:
+    while (key := key.rpartition("/")[0]) != "":
+        yield key
 
 
 async def _seen(store: Store, address: RemoteAddress) -> tuple[list[Held], Held | None]:
@@ -125,10 +129,9 @@ def _place(mirror: Mirror, held: Held) -> None:
     try:
         make(path, held)
     except OSError as error:
-        if held.size or not path.is_dir():  # a key that ends in a slash says only that there is a folder
-            clash = isinstance(error, (FileExistsError, NotADirectoryError, IsADirectoryError))
-            why = "another key has its name here" if clash else error.strerror or str(error)
-            mirror.missed.append(Missed(held.key, why))
+        clash = isinstance(error, FileExistsError)  # where a disk does not tell `A` from `a`
+        why = "another key has its name here" if clash else error.strerror or str(error)
+        mirror.missed.append(Missed(held.key, why))
         return
     mirror.objects[held.key] = held
 

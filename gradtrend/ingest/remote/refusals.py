@@ -41,7 +41,7 @@ def refusal(error: BaseException, address: RemoteAddress) -> InputError:
         or "Unauthenticated" in type(error).__name__
     ):
         return InputError(f"{shown}: the credentials are not accepted{_in_brackets(code)}", login)
-    if code in ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"):
+    if code in ("PermanentRedirect", "AuthorizationHeaderMalformed") or "incorrectly configured region" in text:
         return InputError(f"{shown}: the bucket lies in another region", _REGION_HINT)
     if re.search(r"169\.254\.|metadata|token request|NoCredentials|Account must be|Received None from", text):
         return InputError(f"{shown}: no credentials found", login)

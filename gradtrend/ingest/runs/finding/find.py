@@ -32,6 +32,7 @@ from gradtrend.ingest.runs.finding.tree import (
     found_below,
     may_matter,
 )
+from gradtrend.temporary import new_folder
 
 if TYPE_CHECKING:  # loaded where there is an address
     from gradtrend.ingest.remote.address import RemoteAddress
@@ -46,10 +47,15 @@ _ALL = WantedRuns()
 
 
 def find_runs(
-    path: str, source: str = "auto", wanted: WantedRuns = _ALL, names: Sequence[str] = ()
+    path: str,
+    source: str = "auto",
+    wanted: WantedRuns = _ALL,
+    names: Sequence[str] = (),
+    room: Path | None = None,
 ) -> tuple[RunFiles, ...]:
     """The shares of the logs at a path, at least one; a share for each wanted run of a store that lies alone. `names`
     are metrics that the user says are logged there: a table with such a column is a log, whatever else its header has.
+    `room` is an empty folder for the mirror of a remote place, by itself one that lives as long as this process.
 
     Raises InputError for a missing or unreadable path, and for runs that are asked for and not there; of a remote place
     also MissingPackageError.
@@ -57,7 +63,7 @@ def find_runs(
     if not path:  # and not the current folder, which Path makes of it
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
     if (elsewhere := _remote_address(path, source)) is not None:
-        return _found_elsewhere(elsewhere, path, source, wanted, names)
+        return _found_elsewhere(elsewhere, path, source, wanted, names, room or new_folder())
     address = _address(path, source)
     place = path if address is None else address.place
     wanted = wanted if address is None else _narrowed(wanted, address.wanted)
@@ -108,20 +114,21 @@ def _remote_address(path: str, source: str) -> RemoteAddress | None:
 
 
 def _found_elsewhere(
-    address: RemoteAddress, path: str, source: str, wanted: WantedRuns, names: Sequence[str]
+    address: RemoteAddress, path: str, source: str, wanted: WantedRuns, names: Sequence[str], room: Path
 ) -> tuple[RunFiles, ...]:
     """The shares of the logs at a remote place, found in its mirror."""
     from gradtrend.ingest.remote.mirror import mirrored
     from gradtrend.ingest.runs.finding.elsewhere import shares_of, told_error, with_missed
 
+    matters = partial(may_matter, source)
     try:
-        mirror, place = mirrored(address, partial(may_matter, source)), ""
+        mirror, number = mirrored(address, matters, room), ""
     except InputError:
         outer = place_of(path)  # it may be one of several runs there
         if outer == path or (whole := _remote_address(outer, source)) is None:
             raise
-        mirror, place = mirrored(whole, partial(may_matter, source)), path.removeprefix(outer)
-    here = f"{mirror.path}{place}"
+        mirror, number = mirrored(whole, matters, room), path.removeprefix(outer)
+    here = f"{mirror.path}{number}"
     try:
         found = with_missed(_found(here, source, names), mirror.root, mirror.missed)
         return shares_of(each_stored_run(found, here, wanted, source), mirror)

@@ -1,0 +1,165 @@
+"""The commands on addresses of an object store: as on a folder, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.places import RUNS
+from tests.processes import SOURCE
+from tests.remote import BUCKET, S3, gradtrend, proxy_before, rows, s3_server
+
+AT = f"s3://{BUCKET}"
+STORES = ("mlflow", "lightly", "wandb", "trackio", "dvclive")
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with s3_server() as server:
+        for folder in STORES:
+            server.put_folder(RUNS / folder, f"all/{folder}")
+        for i in range(3):
+            server.put(f"large/run{i}/metrics.jsonl", rows(6000, i))
+        yield server
+
+
+@pytest.fixture
+def environment(s3: S3, tmp_path: Path) -> Mapping[str, str]:
+    """What reaches the store, and a temporary folder of one's own."""
+    room = tmp_path / "room"
+    room.mkdir()
+    return {**s3.environment, "TMPDIR": str(room), "COLUMNS": "100"}
+
+
+def left_in(environment: Mapping[str, str]) -> list[str]:
+    return [one.name for one in Path(environment["TMPDIR"]).iterdir() if one.name.startswith("gradtrend-")]
+
+
+def report(done: subprocess.CompletedProcess[str], place: str) -> dict[str, object]:
+    assert done.stdout, done.stderr
+    assert "gradtrend-" not in done.stdout + done.stderr
+    found: dict[str, object] = json.loads(done.stdout.replace(place, "PLACE"))
+    return found
+
+
+@pytest.mark.parametrize("folder", STORES)
+def test_all_kinds_of_stores_are_what_they_are_on_disk(
+    folder: str, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    remote = gradtrend("analyze", f"{AT}/all/{folder}", "--format", "json", environment=environment)
+    local = gradtrend("analyze", str(RUNS / folder), "--format", "json", environment=environment)
+    assert report(remote, f"{AT}/all/{folder}") == report(local, str(RUNS / folder))
+    assert remote.returncode == local.returncode
+    assert not left_in(environment)
+
+
+def test_large_logs_are_fetched_by_the_processes_that_read_them(environment: Mapping[str, str]) -> None:
+    done = gradtrend("analyze", f"{AT}/large", f"{AT}/all/lightly", environment=environment)
+    assert "run2" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert not left_in(environment)
+
+
+def test_series_and_its_table(environment: Mapping[str, str], tmp_path: Path) -> None:
+    table = tmp_path / "values.csv"
+    done = gradtrend("series", f"{AT}/large/run1", "-o", str(table), environment=environment)
+    assert done.returncode == 0
+    assert table.read_text().count("\n") == 2 * 6000 + 1
+    assert f"{AT}/large/run1" in table.read_text()
+
+
+def test_captured_steps_are_to_be_copied_first(environment: Mapping[str, str]) -> None:
+    for words in (("replay", f"{AT}/large"), ("analyze", "--replay", f"{AT}/large")):
+        done = gradtrend(*words, environment=environment)
+        assert done.returncode == 3
+        assert "Copy the run here first" in done.stdout + done.stderr
+
+
+def test_one_address_of_several_that_is_wrong(environment: Mapping[str, str]) -> None:
+    done = gradtrend("analyze", f"{AT}/large/run0", "s3://no-such-bucket/a", environment=environment)
+    assert done.returncode == 3
+    assert f"{AT}/large/run0: stable" in done.stdout
+    assert "there is no bucket no-such-bucket" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_credentials_of_a_profile_by_boto3(environment: Mapping[str, str], tmp_path: Path) -> None:
+    pytest.importorskip("boto3")
+    (tmp_path / "credentials").write_text("[lab]\naws_access_key_id = a\naws_secret_access_key = b\n")
+    without = {name: value for name, value in environment.items() if "KEY" not in name}
+    files = {"AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "credentials"), "AWS_CONFIG_FILE": str(tmp_path / "none")}
+    done = gradtrend("analyze", f"{AT}/large/run0", environment=without | files | {"AWS_PROFILE": "lab"})
+    assert done.returncode == 0, done.stderr
+    neither = gradtrend("analyze", f"{AT}/large/run0", environment=without | files)
+    assert neither.returncode == 3
+    assert "Traceback" not in neither.stderr
+    assert "AWS_PROFILE" in neither.stdout + neither.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_where_it_is_ended(number: signal.Signals, s3: S3, environment: Mapping[str, str]) -> None:
+    with proxy_before(s3.port) as proxy:
+        proxy.of, proxy.hang = "run2/metrics.jsonl", 10**6
+        there = {**environment, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}", "PYTHONPATH": str(SOURCE)}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gradtrend", "analyze", f"{AT}/large"],
+            env=os.environ | there,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        until = time.monotonic() + 60
+        while not proxy.count("run2/metrics.jsonl") and time.monotonic() < until:
+            time.sleep(0.05)
+        assert left_in(environment)
+        process.send_signal(number)
+        said, errors = process.communicate(timeout=20)
+    assert process.returncode == (130 if number == signal.SIGINT else 143)
+    assert "Traceback" not in errors
+    assert not left_in(environment)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+def test_nothing_is_left_where_memory_is_limited(environment: Mapping[str, str]) -> None:
+    command = f"ulimit -v 6000000; exec {sys.executable} -m gradtrend analyze {AT}/large/run0"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        env=os.environ | environment | {"PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 3), done.stderr
+    assert not left_in(environment)
+
+
+def test_a_program_has_reports_that_read_their_logs_again(environment: Mapping[str, str]) -> None:
+    code = (
+        "import gradtrend, os\n"
+        f"runs = list(gradtrend.analyze_all('{AT}/large'))\n"
+        f"assert [run.run for run in runs] == ['{AT}/large/run%d' % i for i in range(3)], runs\n"
+        "assert runs[1].series_frame().height == 12000\n"
+        f"one = gradtrend.analyze('{AT}/large/run2/metrics.jsonl')\n"
+        f"assert one.run == '{AT}/large/run2/metrics.jsonl'\n"
+        "try:\n"
+        f"    gradtrend.analyze('{AT}/large')\n"
+        "except gradtrend.InputError as error:\n"
+        "    print(error.message)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment | {"PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == f"{AT}/large: holds 3 runs\n", done.stderr
+    assert not left_in(environment)
