@@ -46,6 +46,7 @@ SECONDS_FOR_A_COPY = 10.0  # of a database that is written to all the time
 SECONDS_SILENT = 15.0  # MLflow's own client waits 120 s, seven times: a mistyped address would cost minutes
 SECONDS_AN_ANSWER = 30.0
 SECONDS_IN_ALL = 300.0  # for a list of runs, or for the metrics of one
+LONGEST_WAIT = 30.0  # that a busy server may ask for; with more than that nobody waits for a report
 BYTES_AN_ANSWER = 128 << 20  # a history of a million points from a server that does not page it
 MOST_PAGES = 1000
 MOST_RUNS = 10_000  # judging more takes some minutes, which nobody means who gives the address alone

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ from tests.processes import SOURCE
 from tests.remote import BUCKET, S3, gradtrend, proxy_before, rows, s3_server
 
 AT = f"s3://{BUCKET}"
-STORES = ("mlflow", "lightly", "wandb", "trackio", "dvclive")
+STORES = ("lightly", "tensorboard", "wandb", "trackio", "dvclive")
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +62,45 @@ def test_all_kinds_of_stores_are_what_they_are_on_disk(
     assert report(remote, f"{AT}/all/{folder}") == report(local, str(RUNS / folder))
     assert remote.returncode == local.returncode
     assert not left_in(environment)
+
+
+def test_a_store_of_files_and_a_database_that_is_written_to(
+    s3: S3, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "tracking"
+    write_file_store(folder / "mlruns")
+    shutil.copy(EXPLODING / "mlflow.db", folder / "mlflow.db")
+    with closing(sqlite3.connect(folder / "mlflow.db")) as connection:
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("update metrics set value = value * 2 where key = 'train_loss'")
+        connection.commit()
+        assert (folder / "mlflow.db-wal").stat().st_size
+        s3.put_folder(folder, "tracking")
+        local = gradtrend("analyze", str(folder), "--format", "json", environment=environment)
+    remote = gradtrend("analyze", f"{AT}/tracking", "--format", "json", environment=environment)
+    found = report(remote, f"{AT}/tracking")
+    assert found == report(local, str(folder))
+    assert len(found["runs"]) == 4  # type: ignore[arg-type]
+    one = gradtrend("analyze", f"{AT}/tracking/mlruns", "--run-id", "2" * 32, environment=environment)
+    assert one.stdout.startswith(f"{AT}/tracking/mlruns/{'2' * 32}")
+
+
+def write_file_store(mlruns: Path) -> None:
+    """MLflow's `mlruns/` with three runs, the metrics of which are too long for the first bytes."""
+    (mlruns / "0").mkdir(parents=True)
+    (mlruns / "0" / "meta.yaml").write_text("experiment_id: '0'\nname: Default\nlifecycle_stage: active\n")
+    for i in range(3):
+        run = mlruns / "0" / (str(i) * 32)
+        for name in ("metrics", "params", "tags"):
+            (run / name).mkdir(parents=True)
+        (run / "meta.yaml").write_text(
+            f"run_id: '{run.name}'\nrun_name: fit{i}\nexperiment_id: '0'\nlifecycle_stage: active\nstatus: 3\n"
+            f"start_time: {1700000000000 + i}\n"
+        )
+        (run / "tags" / "mlflow.runName").write_text(f"fit{i}")
+        for metric in ("grad_norm", "loss"):
+            lines = (f"{1700000000000 + step} {1 + (step * 7 + i) % 5 / 9} {step}\n" for step in range(5000))
+            (run / "metrics" / metric).write_text("".join(lines))
 
 
 def test_large_logs_are_fetched_by_the_processes_that_read_them(environment: Mapping[str, str]) -> None:
@@ -105,9 +147,13 @@ def test_credentials_of_a_profile_by_boto3(environment: Mapping[str, str], tmp_p
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left_where_it_is_ended(number: signal.Signals, s3: S3, environment: Mapping[str, str]) -> None:
+@pytest.mark.parametrize("answered", [0, 1], ids=["while it lists", "while it fetches"])
+def test_nothing_is_left_where_it_is_ended(
+    answered: int, number: signal.Signals, s3: S3, environment: Mapping[str, str]
+) -> None:
     with proxy_before(s3.port) as proxy:
-        proxy.of, proxy.hang = "run2/metrics.jsonl", 10**6
+        hangs = lambda path: proxy.count("run2/metrics.jsonl") > answered and setattr(proxy, "hang", 10**6)  # noqa: E731
+        proxy.of, proxy.before = "run2/metrics.jsonl", hangs
         there = {**environment, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}", "PYTHONPATH": str(SOURCE)}
         process = subprocess.Popen(
             [sys.executable, "-m", "gradtrend", "analyze", f"{AT}/large"],
@@ -117,11 +163,11 @@ def test_nothing_is_left_where_it_is_ended(number: signal.Signals, s3: S3, envir
             text=True,
         )
         until = time.monotonic() + 60
-        while not proxy.count("run2/metrics.jsonl") and time.monotonic() < until:
+        while proxy.count("run2/metrics.jsonl") <= answered and time.monotonic() < until:
             time.sleep(0.05)
         assert left_in(environment)
         process.send_signal(number)
-        said, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=20)
     assert process.returncode == (130 if number == signal.SIGINT else 143)
     assert "Traceback" not in errors
     assert not left_in(environment)
