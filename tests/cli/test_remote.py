@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.places import RUNS
+from tests.places import EXPLODING, ROOT, RUNS
 from tests.processes import SOURCE
 from tests.remote import BUCKET, S3, gradtrend, proxy_before, rows, s3_server
 
@@ -81,8 +81,12 @@ def test_a_store_of_files_and_a_database_that_is_written_to(
     found = report(remote, f"{AT}/tracking")
     assert found == report(local, str(folder))
     assert len(found["runs"]) == 4  # type: ignore[arg-type]
-    one = gradtrend("analyze", f"{AT}/tracking/mlruns", "--run-id", "2" * 32, environment=environment)
-    assert one.stdout.startswith(f"{AT}/tracking/mlruns/{'2' * 32}")
+    alone, there = (
+        gradtrend("analyze", f"{place}/mlruns", "--run-id", "2" * 32, environment=environment).stdout
+        for place in (f"{AT}/tracking", str(folder))
+    )
+    assert "2" * 32 in alone
+    assert alone == there.replace(str(folder), f"{AT}/tracking")
 
 
 def write_file_store(mlruns: Path) -> None:
@@ -116,6 +120,20 @@ def test_series_and_its_table(environment: Mapping[str, str], tmp_path: Path) ->
     assert done.returncode == 0
     assert table.read_text().count("\n") == 2 * 6000 + 1
     assert f"{AT}/large/run1" in table.read_text()
+
+
+def test_what_readme_says_of_remote_logs(s3: S3, environment: Mapping[str, str], tmp_path: Path) -> None:
+    section = (ROOT / "README.md").read_text().split("\n## Remote logs\n")[1].split("\n## ")[0]
+    calls = [line.partition("#")[0].split()[1:] for line in section.splitlines() if line.startswith("gradtrend ")]
+    ours = [call for call in calls if any(f"{AT}/" in word for word in call)]
+    assert len(ours) >= 3
+    s3.put_folder(EXPLODING, "runs/exploding")
+    s3.put("runs/steady/metrics.jsonl", rows(50))
+    for call in ours:
+        done = gradtrend(*call, environment=environment, folder=tmp_path)
+        assert done.returncode in (0, 1), done.stderr
+        assert done.stdout
+    assert (tmp_path / "values.csv").is_file()
 
 
 def test_captured_steps_are_to_be_copied_first(environment: Mapping[str, str]) -> None:
