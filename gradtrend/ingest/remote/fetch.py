@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +15,8 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.limits import MOST_FETCHED, MOST_TRIES, REQUESTS_A_WORKER, SECONDS_TO_FETCH
 from gradtrend.ingest.remote.clients import opened
 from gradtrend.ingest.remote.objects import ChangedError, CutError, GoneError, Held, Missed, Remote
-from gradtrend.ingest.remote.sparse import empty_again, make, path_of, written
+from gradtrend.ingest.remote.refusals import heart
+from gradtrend.ingest.remote.sparse import empty_again, make, path_of, write_at, written
 from gradtrend.ingest.remote.store import Store
 from gradtrend.ingest.remote.tasks import at_once, finished
 from gradtrend.temporary import new_folder, remove
@@ -80,8 +80,8 @@ async def _all_whole(
         try:
             await whole(store, remote.base, held, _path(root, held))
         except (InputError, GoneError, OSError) as error:
-            errors.append(error if isinstance(error, InputError) else InputError(f"{remote.shown}/{held.key}: {error}"))
-            missed.append(Missed(held.key, reason(error, remote.shown)))
+            errors.append(addressed(error, held, remote.shown))
+            missed.append(Missed(held.key, reason(error, held, remote.shown)))
 
     await at_once(REQUESTS_A_WORKER, take, lacking)
 
@@ -92,15 +92,15 @@ async def whole(store: Store, folder: str, held: Held, path: Path) -> Held:
     state = held
     while True:
         try:
-            with written(path, state) as handle:
+            with written(path, state) as file:
                 at = state.present
                 async for piece in store.rest(folder, state):
-                    os.pwrite(handle, piece, at)
+                    write_at(file, at, piece)
                     at += len(piece)
                     state = replace(state, present=at if store.has_ranges else 0)
             if at == state.size:
                 return state
-            raise CutError(f"{at:,} of {state.size:,} bytes")
+            raise CutError(f"it ended after {at:,} of {state.size:,} bytes")
         except ChangedError as error:
             changes += 1
             if changes > _MOST_CHANGES:
@@ -109,21 +109,25 @@ async def whole(store: Store, folder: str, held: Held, path: Path) -> Held:
         except CutError as error:
             tries += 1
             if tries >= MOST_TRIES:
-                raise _ends_early(held.key, tries) from error
+                raise _no_answer(held.key, tries, error) from error
             await asyncio.sleep(_FIRST_PAUSE * 2**tries)
 
 
 async def tried(ask: Callable[[], Awaitable[_T]], what: str) -> _T:
     """The answer to a question that is asked again where answers end early. Raises InputError at last."""
-    for tries in range(MOST_TRIES):
-        with suppress(CutError):
+    tries = 0
+    while True:
+        try:
             return await ask()
-        await asyncio.sleep(_FIRST_PAUSE * 2**tries)
-    raise _ends_early(what, MOST_TRIES)
+        except CutError as error:
+            tries += 1
+            if tries >= MOST_TRIES:
+                raise _no_answer(what, tries, error) from error
+            await asyncio.sleep(_FIRST_PAUSE * 2**tries)
 
 
-def _ends_early(what: str, tries: int) -> InputError:
-    return InputError(f"{what}: its answers end early, {tries} times", "Try again later.")
+def _no_answer(what: str, tries: int, error: CutError) -> InputError:
+    return InputError(f"{what}: no whole answer in {tries} tries: {heart(str(error))}", "Try again later.")
 
 
 async def tried_head(store: Store, folder: str, held: Held, size: int) -> tuple[bytes, Held]:
@@ -147,9 +151,15 @@ def check_room(folder: Path, size: int, shown: str) -> None:
         )
 
 
-def reason(error: Exception, shown: str) -> str:
+def reason(error: Exception, held: Held, shown: str) -> str:
     """Why an object was not fetched, without the address, which stands before it anyway."""
     if isinstance(error, GoneError):
         return "is not there any more"
     text = error.message if isinstance(error, InputError) else str(error)
-    return text.removeprefix(f"{shown}: ")
+    return text.removeprefix(f"{shown}: ").removeprefix(f"{held.key}: ")
+
+
+def addressed(error: Exception, held: Held, shown: str) -> InputError:
+    """The error of an object, with its address."""
+    hint = error.hint if isinstance(error, InputError) else None
+    return InputError(f"{shown}/{held.key}: {reason(error, held, shown)}", hint)

@@ -21,6 +21,7 @@ from gradtrend.ingest.remote.refusals import refusal, too_many
 from gradtrend.ingest.remote.store import joined
 
 _T = TypeVar("_T")
+_BUSY = (429, 500, 502, 503, 504)  # answers that may be others in a moment
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 _VERSIONS = ("ETag", "etag", "blob_id", "sha", "oid", "uid")
 
@@ -106,6 +107,8 @@ class FileSystem:
         except (ConnectionError, TimeoutError, EOFError) as error:
             raise CutError(str(error) or type(error).__name__) from error
         except Exception as error:
+            if getattr(getattr(error, "response", None), "status_code", None) in _BUSY:
+                raise CutError(str(error)) from error
             raise refusal(error, self._address) from error
 
     def _held(self, info: Mapping[str, Any], place: str) -> Held:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,10 +14,10 @@ from gradtrend.ingest.limits import LARGEST_SETTINGS, LONGEST_HEAD, MOST_OBJECTS
 from gradtrend.ingest.reading import HEAD_BYTES, SQLITE_MAGIC
 from gradtrend.ingest.remote.address import RemoteAddress, is_file_name
 from gradtrend.ingest.remote.clients import opened
-from gradtrend.ingest.remote.fetch import check_room, reason, tried, tried_head, whole
+from gradtrend.ingest.remote.fetch import addressed, check_room, reason, tried, tried_head, whole
 from gradtrend.ingest.remote.objects import CutError, GoneError, Held, Missed
 from gradtrend.ingest.remote.refusals import DeniedError, nothing_there
-from gradtrend.ingest.remote.sparse import folder_name, make, path_of, written
+from gradtrend.ingest.remote.sparse import folder_name, make, path_of, write_at, written
 from gradtrend.ingest.remote.store import Store, joined
 from gradtrend.ingest.remote.tasks import at_once, finished
 
@@ -155,8 +154,10 @@ def is_captured(key: str) -> bool:
 async def _read_heads(mirror: Mirror, store: Store) -> None:
     """Fetch the first bytes of what may be a log, and databases whole: a store's runs are listed before one is read."""
     failed: list[InputError] = []
+    denied = 0
 
     async def take(held: Held) -> None:
+        nonlocal denied
         path = mirror.root / held.key
         try:
             now = await _with_head(store, mirror.base, held, path)
@@ -168,10 +169,11 @@ async def _read_heads(mirror: Mirror, store: Store) -> None:
         except GoneError:
             _drop(mirror, held, "")
         except InputError as error:
-            failed.append(error)
-            _drop(mirror, held, reason(error, mirror.shown))
-            if sum(not isinstance(one, DeniedError) for one in failed) > _MOST_FAILED:
-                raise
+            denied += isinstance(error, DeniedError)
+            failed.append(addressed(error, held, mirror.shown))
+            _drop(mirror, held, reason(error, held, mirror.address.shown))
+            if len(failed) - denied > _MOST_FAILED:
+                raise failed[-1] from error
 
     await at_once(REQUESTS_AT_ONCE, take, [held for held in mirror.objects.values() if _wanted(held)])
     if failed and not mirror.objects:
@@ -194,8 +196,8 @@ async def _with_head(store: Store, base: str, held: Held, path: Path) -> Held:
     if now.size > len(data) and is_cut_too_early(data, HEAD_BYTES):
         data, now = await tried_head(store, base, held, min(now.size, LONGEST_HEAD))
     now = replace(now, key=held.key, size=max(now.size, len(data)), present=len(data))
-    with written(path, now) as handle:
-        os.pwrite(handle, data, 0)
+    with written(path, now) as file:
+        write_at(file, 0, data)
     return now
 
 

@@ -50,10 +50,10 @@ def refusal(error: BaseException, address: RemoteAddress) -> InputError:
     if code in ("SlowDown", "ServerBusy", "TooManyRequests") or re.search(r"\b(?:429|503)\b", text):
         return InputError(f"{shown}: the store is too busy{_tries(text)}", "Try again later.")
     if re.search(r"error sending request|timed out|connect|dns|Name or service", text, re.IGNORECASE):
-        return InputError(f"{shown}: no answer{_tries(text)}: {_heart(text)}", "Is the address right, and the network?")
+        return InputError(f"{shown}: no answer{_tries(text)}: {heart(text)}", "Is the address right, and the network?")
     if "InvalidPath" in type(error).__name__:
-        return InputError(f"{shown}: holds a key that is no path: {_heart(text)}", "Give a folder without it.")
-    return InputError(f"{shown}: cannot be read: {_heart(text) or type(error).__name__}", login)
+        return InputError(f"{shown}: holds a key that is no path: {heart(text)}", "Give a folder without it.")
+    return InputError(f"{shown}: cannot be read: {heart(text) or type(error).__name__}", login)
 
 
 def too_many(address: RemoteAddress, most: int) -> InputError:
@@ -88,7 +88,7 @@ def _tries(text: str) -> str:
     return f" after {int(found[1]) + 1} tries" if found else ""
 
 
-def _heart(text: str) -> str:
+def heart(text: str) -> str:
     """The first line of what a library says, without what may be secret."""
     line = (text.strip().splitlines() or [""])[0]
     return _QUERY.sub("", re.sub(r"<\?xml.*", "", line)).strip(" :")[:_LONGEST]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 from gradtrend.ingest.remote.objects import Held
@@ -23,30 +24,32 @@ def path_of(root: Path, key: str) -> Path | None:
 def make(path: Path, held: Held) -> None:
     """A new file of that size, without a byte. Raises OSError, also where something has its name already."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.ftruncate(handle, held.size)
-    finally:
-        os.close(handle)
+    with path.open("xb") as file:
+        file.truncate(held.size)
     os.utime(path, (held.modified, held.modified))
 
 
 @contextmanager
-def written(path: Path, held: Held) -> Iterator[int]:
-    """A file of the mirror to be written to, by its handle; afterwards it has the object's size and time."""
-    handle = os.open(path, os.O_WRONLY)
-    try:
-        yield handle
-        os.ftruncate(handle, held.size)
-    finally:
-        os.close(handle)
+def written(path: Path, held: Held) -> Iterator[FileIO]:
+    """A file of the mirror to be written to; afterwards it has the object's size and time."""
+    with FileIO(path, "r+") as file:
+        yield file
+        file.truncate(held.size)
     os.utime(path, (held.modified, held.modified))
+
+
+def write_at(file: FileIO, place: int, data: bytes) -> None:
+    """Write all of some bytes."""
+    file.seek(place)
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) or 0 :]
 
 
 def empty_again(path: Path, held: Held) -> None:
     """Give back what a file takes on this disk beyond the bytes that are `present`."""
-    with written(path, held) as handle:
-        os.ftruncate(handle, held.present)
+    with written(path, held) as file:
+        file.truncate(held.present)
 
 
 def folder_name(part: str) -> str:

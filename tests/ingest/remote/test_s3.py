@@ -110,7 +110,7 @@ def test_connections_that_are_always_cut_are_left_and_told(proxy: Proxy, monkeyp
     (files,) = find_runs(f"{AT}/long")
     proxy.of, proxy.cut = "metrics.jsonl", 10**6
     proxy.requests.clear()
-    with pytest.raises(InputError, match=r"its answers end early|cannot be read|no answer"):
+    with pytest.raises(InputError, match=r"s3://training-logs/long/metrics.jsonl: no whole answer in 3 tries"):
         bytes_of(files)
     assert len(proxy.requests) < 40
 
@@ -169,7 +169,7 @@ def test_an_object_that_changes_all_the_time_is_told(proxy: Proxy, s3: S3, monke
     s3.put("restless/metrics.jsonl", LONG)
     (files,) = find_runs(f"{AT}/restless")
     proxy.before = lambda path: s3.put("restless/metrics.jsonl", rows(4000, len(proxy.requests)))
-    with pytest.raises(InputError, match="changes all the time while it is read"):
+    with pytest.raises(InputError, match=r"restless/metrics.jsonl: changes all the time"):
         bytes_of(files)
 
 
@@ -177,7 +177,7 @@ def test_an_object_that_is_gone_is_told(proxy: Proxy, s3: S3) -> None:
     s3.put("gone/metrics.jsonl", LONG)
     (files,) = find_runs(f"{AT}/gone")
     s3.client().delete_object(Bucket=BUCKET, Key="gone/metrics.jsonl")
-    with pytest.raises(InputError, match="s3://training-logs/gone"):
+    with pytest.raises(InputError, match=r"s3://training-logs/gone/metrics.jsonl: is not there any more"):
         bytes_of(files)
 
 

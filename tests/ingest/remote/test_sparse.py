@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.ingest.remote.objects import Held
-from gradtrend.ingest.remote.sparse import empty_again, folder_name, make, path_of, written
+from gradtrend.ingest.remote.sparse import empty_again, folder_name, make, path_of, write_at, written
 
 ROOT = Path("/mirror/root")
 PARTS = st.one_of(st.sampled_from(["..", ".", "", "a", "a/b", "\0", "\n", "~", "C:", "..\\x", "x" * 300]), st.text())
@@ -41,8 +40,8 @@ def test_a_file_has_the_size_and_the_time_of_its_object_and_takes_no_room(tmp_pa
     held = Held("a/b.jsonl", 50_000_000, 1_700_000_000.5, present=3)
     path = tmp_path / held.key
     make(path, held)
-    with written(path, held) as handle:
-        os.pwrite(handle, b"abc" * 1000, 0)
+    with written(path, held) as file:
+        write_at(file, 0, b"abc" * 1000)
     empty_again(path, held)
     status = path.stat()
     assert (status.st_size, status.st_mtime) == (held.size, held.modified)

@@ -73,7 +73,12 @@ def _home(path: Path, folders: set[Path], of_log: Mapping[Path, Path]) -> Path |
 
 
 def _needed(files: RunFiles, objects: Sequence[Held], root: Path, ids: set[str]) -> Iterator[Held]:
-    """The objects that a share's reading needs: its logs, and what is small, or captured, beside them."""
+    """The objects that a share's reading needs: its logs, and what is small, or captured, beside them. Two shares need
+    none that has to be fetched: one would take it away from the other.
+    """
+    if files.error is not None:
+        return
+    has_debug = files.alone or not files.logs
     own = {run.id for log in files.logs for run in log.runs}
     others = ids - own if files.stored else set()
     logs = {log.path for log in files.logs}
@@ -84,7 +89,7 @@ def _needed(files: RunFiles, objects: Sequence[Held], root: Path, ids: set[str])
             continue
         names = {path.with_name(path.name.removesuffix(end)) for end in COMPANIONS if path.name != end}
         is_log = not logs.isdisjoint((path, *names, *path.parents))
-        if is_log or held.present == held.size or (is_captured(held.key) and held.size <= LARGEST_BESIDE):
+        if is_log or held.present == held.size or (has_debug and is_captured(held.key) and held.size <= LARGEST_BESIDE):
             yield held
 
 
