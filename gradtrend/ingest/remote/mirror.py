@@ -10,7 +10,14 @@ from pathlib import Path
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.files.streams import is_cut_too_early
-from gradtrend.ingest.limits import LARGEST_SETTINGS, LONGEST_HEAD, MOST_OBJECTS, REQUESTS_AT_ONCE, SECONDS_TO_LIST
+from gradtrend.ingest.limits import (
+    LARGEST_BESIDE,
+    LARGEST_SETTINGS,
+    LONGEST_HEAD,
+    MOST_OBJECTS,
+    REQUESTS_AT_ONCE,
+    SECONDS_TO_LIST,
+)
 from gradtrend.ingest.reading import HEAD_BYTES, SQLITE_MAGIC
 from gradtrend.ingest.remote.address import RemoteAddress, is_file_name
 from gradtrend.ingest.remote.clients import opened
@@ -70,7 +77,9 @@ async def _mirrored(address: RemoteAddress, matters: Callable[[str], bool], fold
     wanted = [held for held in below if (file is not None and held.key == file.key) or matters(held.key)]
     folders = {folder for held in wanted for folder in _folders_of(held.key)}
     for held in sorted(wanted, key=lambda one: one.key):
-        if held.key not in folders:
+        if is_captured(held.key) and held.size > LARGEST_BESIDE:
+            mirror.missed.append(Missed(held.key, f"larger than {LARGEST_BESIDE >> 20} MiB, and no log"))
+        elif held.key not in folders:
             _place(mirror, held)
         elif held.size:  # an empty one says only that there is a folder
             mirror.missed.append(Missed(held.key, "its key is also that of a folder"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
@@ -13,14 +14,15 @@ from gradtrend.ingest.limits import (
     PIECE_BYTES,
     SECONDS_A_REQUEST,
     SECONDS_OF_TRIES,
-    SECONDS_SILENT,
     SECONDS_TO_CONNECT,
+    SECONDS_TO_FETCH,
 )
 from gradtrend.ingest.remote.address import RemoteAddress
 from gradtrend.ingest.remote.objects import ChangedError, CutError, Folder, GoneError, Held
 from gradtrend.ingest.remote.refusals import refusal, too_many
 from gradtrend.ingest.remote.store import joined
 
+_STREAMED_BYTES = 1 << 16
 _LISTED_AT_ONCE = 1000  # what servers give in one answer
 # What obstore finds by itself in the environment; where none is set, boto3 may know more (profiles, single sign-on).
 _OWN_CREDENTIALS = (
@@ -123,9 +125,8 @@ class WebFile:
         self._address = address
         self._obs = _obstore()
         try:
-            self._store = self._obs.store.HTTPStore(
-                address.given, client_options=_client(address.scheme == "http"), retry_config=_retries()
-            )
+            client = _client(address.scheme == "http", SECONDS_TO_FETCH)
+            self._store = self._obs.store.HTTPStore(address.given, client_options=client, retry_config=_retries())
         except Exception as error:
             raise refusal(error, address) from error
 
@@ -152,17 +153,26 @@ class WebFile:
         now = self._named(result)
         if not now.is_same(held):
             raise ChangedError(now)
+        pieces = aiter(result.stream(min_chunk_size=_STREAMED_BYTES))
+        while (piece := await self._next(pieces)) is not None:
+            yield piece
+
+    async def _next(self, pieces: Any) -> bytes | None:
+        """The next bytes of an answer, which as a whole may take long; None at its end."""
         try:
-            async for piece in result.stream(min_chunk_size=PIECE_BYTES):
-                yield bytes(piece)
-        except GeneratorExit:
-            raise
+            async with asyncio.timeout(SECONDS_A_REQUEST):
+                return bytes(await anext(pieces))
+        except StopAsyncIteration:
+            return None
         except Exception as error:
-            raise CutError(str(error)) from error
+            raise CutError(str(error) or "no further byte") from error
 
     async def _result(self) -> Any:
         try:
-            return await self._obs.get_async(self._store, "")
+            async with asyncio.timeout(SECONDS_OF_TRIES):
+                return await self._obs.get_async(self._store, "")
+        except TimeoutError as error:
+            raise CutError("no answer") from error
         except FileNotFoundError as error:
             raise GoneError(self._address.shown) from error
         except Exception as error:
@@ -195,12 +205,11 @@ def _provider_of_boto3() -> Any:
         return None
 
 
-def _client(allow_http: bool) -> dict[str, Any]:
+def _client(allow_http: bool, seconds: float = SECONDS_A_REQUEST) -> dict[str, Any]:
     return {
         "allow_http": allow_http,
         "connect_timeout": timedelta(seconds=SECONDS_TO_CONNECT),
-        "read_timeout": timedelta(seconds=SECONDS_SILENT),
-        "timeout": timedelta(seconds=SECONDS_A_REQUEST),
+        "timeout": timedelta(seconds=seconds),
     }
 
 

@@ -17,10 +17,11 @@ import pytest
 
 from gradtrend.errors import InputError, MissingPackageError
 from gradtrend.ingest import find_runs, localized
+from gradtrend.ingest.captures import find_captures
 from gradtrend.ingest.remote import file_system, mirror
 from gradtrend.ingest.remote.object_store import ObjectStore
 from gradtrend.ingest.runs.finding import find
-from tests.places import EXPLODING
+from tests.places import CAPTURES, EXPLODING
 from tests.remote import rows
 
 obstore = pytest.importorskip("obstore")
@@ -101,7 +102,7 @@ def test_keys_that_want_to_lie_elsewhere(memory: Any, tmp_path: Path, monkeypatc
         "runs//etc/outside.jsonl",
         "runs/./outside.jsonl",
         f"runs/{'long' * 100}.jsonl",
-        "runs/" + "deep/" * 1500 + "x.jsonl",
+        "runs/" + f"{'deep' * 50}/" * 25 + "x.jsonl",
         "runs/nul\0.jsonl",
     ]
     sound = ["runs/a/metrics.jsonl", "runs/A/metrics.jsonl", "runs/new\nline.jsonl", "runs/~/metrics.jsonl"]
@@ -119,6 +120,25 @@ def test_keys_that_want_to_lie_elsewhere(memory: Any, tmp_path: Path, monkeypatc
     assert any("name" in reason and "long" in reason for reason in reasons)
     assert "its key is also that of a folder" in reasons
     assert (root / "a" / "metrics.jsonl").is_file()
+
+
+def test_captured_steps_are_inspected_and_large_ones_are_told(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = next(iter(sorted(CAPTURES.rglob("*.pt"), key=lambda path: path.stat().st_size))).read_bytes()
+    put(memory, "runs/metrics.jsonl", LOG)
+    put(memory, "runs/debug/nan_capture/rank0/nan_capture.pt", capture)
+    put(memory, "runs/debug/nan_capture/rank1/nan_capture.pt", capture + b"x" * 100)
+    monkeypatch.setattr(mirror, "LARGEST_BESIDE", len(capture))
+    for address in ("memory://runs", "memory://runs/metrics.jsonl"):
+        (files,) = find_runs(address)
+        with localized(files) as local:
+            (found,) = find_captures(local.files.folder)
+            assert found.problem is None
+            assert found.path == "debug/nan_capture/rank0/nan_capture.pt"
+        assert files.remote is not None
+        root = Path(files.remote.root)
+        assert [str(one.path.relative_to(root)) for one in files.passed_over] == [
+            "debug/nan_capture/rank1/nan_capture.pt"
+        ]
 
 
 def test_a_hundred_thousand_keys(monkeypatch: pytest.MonkeyPatch) -> None:

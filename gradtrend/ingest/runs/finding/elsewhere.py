@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.limits import LARGEST_BESIDE
 from gradtrend.ingest.remote.mirror import COMPANIONS, Mirror, is_captured
 from gradtrend.ingest.remote.objects import Held, Missed, Remote
 from gradtrend.ingest.runs.finding.run_files import RunFiles
@@ -89,7 +88,7 @@ def _needed(files: RunFiles, objects: Sequence[Held], root: Path, ids: set[str])
             continue
         names = {path.with_name(path.name.removesuffix(end)) for end in COMPANIONS if path.name != end}
         is_log = not logs.isdisjoint((path, *names, *path.parents))
-        if is_log or held.present == held.size or (has_debug and is_captured(held.key) and held.size <= LARGEST_BESIDE):
+        if is_log or held.present == held.size or (has_debug and is_captured(held.key)):
             yield held
 
 
