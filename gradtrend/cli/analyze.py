@@ -71,7 +71,8 @@ Exit codes:
 @debug_option
 def analyze(paths: tuple[str, ...], **given: Any) -> int:
     """Judge the run in each PATH, or all runs of a store: a run folder, a folder of runs, a log file, a store or server
-    of MLflow, the address of one of its pages, a Trackio store, a W&B folder, or - for a piped log.
+    of MLflow, the address of one of its pages, a Trackio store, a W&B folder, any of these in an object store (s3://,
+    gs://, az://, hf:// ...), or - for a piped log.
     """
     from gradtrend.detect.rules import load_rules, with_limits
     from gradtrend.pipeline.analyze import analyze_paths

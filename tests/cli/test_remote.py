@@ -158,10 +158,11 @@ def test_credentials_of_a_profile_by_boto3(environment: Mapping[str, str], tmp_p
     files = {"AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "credentials"), "AWS_CONFIG_FILE": str(tmp_path / "none")}
     done = gradtrend("analyze", f"{AT}/large/run0", environment=without | files | {"AWS_PROFILE": "lab"})
     assert done.returncode == 0, done.stderr
-    neither = gradtrend("analyze", f"{AT}/large/run0", environment=without | files)
-    assert neither.returncode == 3
-    assert "Traceback" not in neither.stderr
-    assert "AWS_PROFILE" in neither.stdout + neither.stderr
+    for profile in ({}, {"AWS_PROFILE": "none"}):
+        neither = gradtrend("analyze", f"{AT}/large/run0", environment=without | files | profile)
+        assert neither.returncode == 3
+        assert "Traceback" not in neither.stderr
+        assert f"{AT}/large/run0: error: no credentials found" in neither.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -49,8 +49,8 @@ class ObjectStore:
     def _opened(self) -> Any:
         s3 = self._address.scheme in ("s3", "s3a")
         plain = s3 and any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
-        more = {"credential_provider": provider} if s3 and (provider := _provider_of_boto3()) is not None else {}
         try:
+            more = {"credential_provider": provider} if s3 and (provider := _provider_of_boto3()) is not None else {}
             url = f"{self._address.scheme}://{self._address.bucket}"
             return self._obs.store.from_url(url, client_options=_client(plain), retry_config=_retries(), **more)
         except Exception as error:
@@ -194,15 +194,16 @@ def _obstore() -> Any:
 
 
 def _provider_of_boto3() -> Any:
-    """What boto3 knows of credentials, where it is installed and the environment says nothing."""
+    """What boto3 knows of credentials, where it is installed and the environment says nothing. Raises what it does
+    where it knows none: it asks for a machine's role as obstore would, and gives up sooner.
+    """
     if any(os.environ.get(name) for name in _OWN_CREDENTIALS):
         return None
     try:
         from obstore.auth.boto3 import Boto3CredentialProvider
-
-        return Boto3CredentialProvider()
-    except Exception:  # not installed, no credentials, a profile that there is not: obstore then says what it lacks
+    except ImportError:
         return None
+    return Boto3CredentialProvider()
 
 
 def _client(allow_http: bool, seconds: float = SECONDS_A_REQUEST) -> dict[str, Any]:

@@ -43,7 +43,9 @@ def refusal(error: BaseException, address: RemoteAddress) -> InputError:
         return InputError(f"{shown}: the credentials are not accepted{_in_brackets(code)}", login)
     if code in ("PermanentRedirect", "AuthorizationHeaderMalformed") or "incorrectly configured region" in text:
         return InputError(f"{shown}: the bucket lies in another region", _REGION_HINT)
-    if re.search(r"169\.254\.|metadata|token request|NoCredentials|Account must be|Received None from", text):
+    if re.search(
+        r"169\.254\.|metadata|token request|NoCredentials|Account must be|Received None from|config profile", text
+    ):
         return InputError(f"{shown}: no credentials found", login)
     if code in ("AccessDenied", "AllAccessDisabled", "AuthorizationFailure") or _is_denied(error, text):
         return DeniedError(f"{shown}: access denied{_in_brackets(code)}", login)
