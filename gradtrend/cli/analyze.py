@@ -163,9 +163,10 @@ def _deliver(report: Report, outputs: Sequence[Output], policy: Policy, style: S
 
 def _below(paths: Sequence[str]) -> str:
     """The folder that all runs of a call will lie below."""
+    from gradtrend.pipeline.inputs import told
     from gradtrend.report.text.table import common_folder
 
-    return common_folder([f"{path.rstrip('/')}/" for path in (*paths, paths[0])])
+    return common_folder([f"{told(path).rstrip('/')}/" for path in (*paths, paths[0])])
 
 
 def _known_report(name: str | None) -> str | None:

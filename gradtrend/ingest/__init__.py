@@ -9,7 +9,7 @@ from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOption
 from gradtrend.ingest.reading.columns import Column, nulls_told_apart, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
-from gradtrend.ingest.runs.finding.find import find_runs, first_runs, is_remote
+from gradtrend.ingest.runs.finding.find import find_runs, first_runs, is_remote, shown_address
 from gradtrend.ingest.runs.finding.in_memory import run_of_table
 from gradtrend.ingest.runs.finding.localized import Local, localized, shown_path
 from gradtrend.ingest.runs.finding.places import home_of, place_of
@@ -47,5 +47,6 @@ __all__ = [
     "run_of_table",
     "series_of",
     "settings_of",
+    "shown_address",
     "shown_path",
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradtrend.errors import ConfigError, GradtrendError, InputError
-from gradtrend.ingest import Local, RunFiles, adapters_of, find_runs, is_remote, localized
+from gradtrend.ingest import Local, RunFiles, adapters_of, find_runs, is_remote, localized, shown_address
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
@@ -21,32 +21,38 @@ from gradtrend.temporary import new_folder
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-COPY_FIRST = "Copy the run here first, and give that folder."
 
 
 def found_runs(path: str, options: AnalyzeOptions) -> Sequence[RunFiles | Failure]:
     """The runs at a path, or the one failure to find any. Raises `ConfigError` for a source that there is not."""
     adapters_of(options.format)
     failures: list[Failure] = []
-    return _guarded(path, options, partial(_found, path, options), failures) or failures
+    shown = shown_address(path, options.format)
+    return _guarded(shown, options, partial(_found, path, options), failures) or failures
 
 
 def _found(path: str, options: AnalyzeOptions) -> Sequence[RunFiles]:
     if not is_remote(path, options.format):
         return find_runs(path, options.format, options.wanted, options.names)
     if options.replay:
-        raise InputError(f"{path}: captured steps are replayed from a folder of this machine", COPY_FIRST)
+        raise not_here(path)
     # By a copy of this process, where that is sound: the threads of a client would keep this one from being copied for
     # the runs, and the mirror is this one's, as it outlives the copy.
     find = partial(_found_in, new_folder(), options)
     (found,) = in_order(find, [path], 0, 1 if may_fork() else 0)
     if isinstance(found, Lost):
-        raise InputError(f"{path}: {found.reason}")
+        raise InputError(f"{shown_address(path, options.format)}: {found.reason}")
     return found
 
 
 def _found_in(room: Path, options: AnalyzeOptions, path: str) -> Sequence[RunFiles]:
     return find_runs(path, options.format, options.wanted, options.names, room)
+
+
+def not_here(path: str) -> InputError:
+    """The error for captured steps of a remote place that are to be replayed."""
+    what = "captured steps are replayed from a folder of this machine"
+    return InputError(f"{shown_address(path)}: {what}", "Copy the run here first, and give that folder.")
 
 
 def each_log(

@@ -20,7 +20,7 @@ from gradtrend.model.replay import Outcome, Replay
 from gradtrend.model.report import Checks, RunReport
 from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.model.words import Role
-from gradtrend.pipeline.failures import COPY_FIRST
+from gradtrend.pipeline.failures import not_here
 from gradtrend.pipeline.inputs import check_no_input
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.replay import ReplayOptions, replay_captures, unreadable, with_findings
@@ -57,7 +57,7 @@ def replay_path(
 def _runs_at(path: str) -> list[Path]:
     """The folders, or the one file, with captures. Raises OSError where it cannot be looked at."""
     if is_remote(path):
-        raise InputError(f"{path}: captured steps are replayed from a folder of this machine", COPY_FIRST)
+        raise not_here(path)
     given = Path(place_of(path))
     if not path or not given.exists():  # of an empty path, Path makes the current folder
         raise InputError(

@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from typing import Any, NoReturn, TypeGuard, TypeVar
 
 from gradtrend.errors import ConfigError, InputError
-from gradtrend.ingest import Local, RunFiles, RunParts, adapters_of, find_runs, localized
+from gradtrend.ingest import Local, RunFiles, RunParts, adapters_of, find_runs, localized, shown_address
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.analyze import Plan, plan_of, report_on
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
@@ -74,7 +74,7 @@ def _log_of_only(files: RunFiles, path: str, options: AnalyzeOptions) -> RunLog:
 
 def _refuse_several(runs: Sequence[RunFiles | RunParts], path: str) -> NoReturn:
     one = f"Analyze one of them, or all with analyze_all: {_shown(', ', [run.name for run in runs])}"
-    raise InputError(f"{path}: holds {len(runs)} runs", one)
+    raise InputError(f"{shown_address(path)}: holds {len(runs)} runs", one)
 
 
 def _as_it_is(log: RunLog) -> RunLog:

@@ -104,6 +104,15 @@ def is_remote(path: str, source: str = "auto") -> bool:
     return _remote_address(path, source) is not None
 
 
+def shown_address(path: str, source: str = "auto") -> str:
+    """A path as people may be told it: of a remote place without passwords and signatures."""
+    try:
+        address = _remote_address(path, source)
+    except InputError:
+        return path
+    return path if address is None else address.shown
+
+
 def _remote_address(path: str, source: str) -> RemoteAddress | None:
     if "://" not in path or not _ADDRESS.match(path) or Path(path).exists():
         return None
