@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradtrend.errors import InputError
-from gradtrend.ingest import Choice, ReadOptions, RunFiles, find_runs, load_run, localized, read_runs
+from gradtrend.ingest import Choice, ReadOptions, RunFiles, find_runs, load_run, localized, read_runs, shown_path
 from gradtrend.ingest.remote import fetch, mirror, object_store
 from gradtrend.model.runlog import RunLog
 from tests.places import EXPLODING
@@ -68,6 +68,7 @@ def test_a_log_by_itself_has_the_settings_beside_it(proxy: Proxy) -> None:
     (files,) = find_runs(f"{AT}/exploding/metrics.jsonl")
     (log,), (local,) = logs_of(files), logs_of(find_runs(str(EXPLODING / "metrics.jsonl"))[0])
     assert log.run == f"{AT}/exploding/metrics.jsonl"
+    assert shown_path(files, files.logs[0].path) == f"{AT}/exploding/metrics.jsonl"
     assert log.sources == local.sources
     assert log.table.equals(local.table)
 
