@@ -31,6 +31,8 @@ _LOG_NAME = re.compile(
     r"\.(?:csv|tsv|jsonl|ndjson|wandb|out)$|tfevents|^(?:train|training|console|output)\.log$|^trainer_state\.json$",
     re.IGNORECASE,
 )
+_OF_SETTINGS = re.compile(r"\.ya?ml$", re.IGNORECASE)  # no log, but read beside one
+_HYDRA, _DEBUG = ".hydra", "debug"
 _Place = tuple[int, int]  # device and inode
 
 
@@ -100,6 +102,22 @@ def is_left_out(path: str, is_link: bool, leave_out: frozenset[str]) -> bool:
 @lru_cache(maxsize=1)
 def _names_of(files: frozenset[str]) -> tuple[str, ...]:
     return tuple(map(os.path.basename, files))
+
+
+def may_matter(source: str, key: str) -> bool:
+    """Whether a walk would look at a file of a tree, by the names that lead to it: as a log, or for what lies beside
+    logs: settings, captured steps.
+    """
+    *folders, name = key.split("/")
+    if any((folder.startswith(".") and folder != _HYDRA) or folder in _SKIPPED_FOLDERS for folder in folders):
+        return False
+    never = _NEVER if source in SOURCES else _NOTHING
+    return _DEBUG in folders or _OF_SETTINGS.search(name) is not None or not never.search(name)
+
+
+def has_name_of_log(name: str) -> bool:
+    """Whether a file's name is one that logs have, so that one which cannot be read is worth a word."""
+    return _LOG_NAME.search(name) is not None
 
 
 def adapter_for(file: Path, source: str = "auto", names: Sequence[str] = ()) -> Adapter | None:
