@@ -4,12 +4,13 @@
 format knows its files and nothing of roles, joining or judging.
 """
 
+from gradtrend.ingest.files.regular import size_and_time
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, nulls_told_apart, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
-from gradtrend.ingest.runs.finding.find import find_runs, first_runs, is_remote, shown_address
+from gradtrend.ingest.runs.finding.find import find_runs, first_runs, is_remote, listed_below, shown_address
 from gradtrend.ingest.runs.finding.in_memory import run_of_table
 from gradtrend.ingest.runs.finding.listing import Listing, listing_of, signatures
 from gradtrend.ingest.runs.finding.localized import Local, localized, shown_path
@@ -43,6 +44,7 @@ __all__ = [
     "home_of",
     "is_remote",
     "is_settings_file",
+    "listed_below",
     "listing_of",
     "load_run",
     "localized",
@@ -56,4 +58,5 @@ __all__ = [
     "shown_address",
     "shown_path",
     "signatures",
+    "size_and_time",
 ]

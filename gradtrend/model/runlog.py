@@ -30,7 +30,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One log that was read; `path` is relative to the run folder. `skipped` holds the first 100 only."""
+    """One log that was read; `path` is relative to the run folder. `skipped` holds the first 100 only. `size` in bytes
+    and `modified` in seconds since the epoch are those of its file; None for what is none, or holds other runs too.
+    """
 
     format: str
     path: str
@@ -38,6 +40,8 @@ class Source:
     points: int
     skipped: tuple[Skipped, ...] = ()
     skipped_count: int = 0
+    size: int | None = None
+    modified: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from gradtrend.errors import ConfigError, GradtrendError, InputError
-from gradtrend.ingest import Known, Local, RunFiles, adapters_of, find_runs, is_remote, localized, shown_address
+from gradtrend.ingest import (
+    Known,
+    Listing,
+    Local,
+    RunFiles,
+    adapters_of,
+    find_runs,
+    is_remote,
+    listed_below,
+    listing_of,
+    localized,
+    shown_address,
+)
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
@@ -41,15 +53,43 @@ def _found(path: str, options: AnalyzeOptions, known: Known | None) -> Sequence[
         raise not_here(path)
     # By a copy of this process, where that is sound: the threads of a client would keep this one from being copied for
     # the runs, and the mirror is this one's, as it outlives the copy.
-    find = partial(_found_in, new_folder(), options)
-    (found,) = in_order(find, [path], 0, 1 if may_fork() else 0)
+    found, heard = _by_a_copy(partial(_found_in, new_folder(), options, known), path, options)
+    for file in heard:
+        assert known is not None
+        known.heard(*file)
+    return found
+
+
+def _by_a_copy(work: Callable[[str], _R], path: str, options: AnalyzeOptions) -> _R:
+    (found,) = in_order(work, [path], 0, 1 if may_fork() else 0)
     if isinstance(found, Lost):
         raise InputError(f"{shown_address(path, options.format)}: {found.reason}")
     return found
 
 
-def _found_in(room: Path, options: AnalyzeOptions, path: str) -> Sequence[RunFiles]:
-    return find_runs(path, options.format, options.wanted, options.names, room=room)
+def _found_in(
+    room: Path, options: AnalyzeOptions, known: Known | None, path: str
+) -> tuple[Sequence[RunFiles], Sequence[tuple[str, int, int, str]]]:
+    """The runs at a remote place, and what was found out of its files."""
+    heard: list[tuple[str, int, int, str]] = []
+    noted = None if known is None else replace(known, heard=lambda *file: heard.append(file))
+    return find_runs(path, options.format, options.wanted, options.names, noted, room), heard
+
+
+def listing_at(path: str, options: AnalyzeOptions, leave_out: frozenset[str]) -> Listing | None:
+    """The files at a path as they are, without a look into any; None where that says nothing: of a server, of a pipe,
+    and of what cannot be listed, which is told where runs are looked for.
+    """
+    try:
+        if not is_remote(path, options.format):
+            return listing_of(path, leave_out)
+        return _by_a_copy(partial(_listed, options), path, options)
+    except InputError:
+        return None
+
+
+def _listed(options: AnalyzeOptions, path: str) -> Listing | None:
+    return listed_below(path, options.format)
 
 
 def not_here(path: str) -> InputError:

@@ -10,6 +10,15 @@ import stat
 from pathlib import Path
 
 
+def size_and_time(path: Path) -> tuple[int | None, float | None]:
+    """The bytes of a regular file, and when it was written to in seconds since the epoch; None for what is none."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # gone, an address, or no name that a file can have
+        return None, None
+    return (status.st_size, status.st_mtime) if stat.S_ISREG(status.st_mode) else (None, None)
+
+
 def without_waiting(name: str, flags: int) -> int:
     """Opens a file, for `opener` of Python's own ways to do so; of a pipe without waiting for who writes to it."""
     return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -51,19 +51,43 @@ class Mirror:
     objects: dict[str, Held] = field(default_factory=dict)
     missed: list[Missed] = field(default_factory=list)
 
+    def shown_key(self, held: Held) -> str:
+        """The address of an object."""
+        return f"{self.shown}/{held.key}"
 
-def mirrored(address: RemoteAddress, matters: Callable[[str], bool], folder: Path) -> Mirror:
-    """The mirror of an address, made in an empty folder; of what lies there that which `matters`, by keys.
+
+def listed(address: RemoteAddress, matters: Callable[[str], bool]) -> dict[str, Held]:
+    """What lies at an address and `matters`, by keys, by the addresses of the objects. Raises as `mirrored`."""
+
+    async def ask() -> dict[str, Held]:
+        below, file = await _seen(opened(address), address)
+        above = address.shown if file is None else address.shown.rpartition("/")[0]
+        return {f"{above}/{held.key}": held for held in _chosen(below, file, matters)}
+
+    return finished(ask(), SECONDS_TO_LIST, f"{address.shown}: not listed")
+
+
+def mirrored(
+    address: RemoteAddress, matters: Callable[[str], bool], folder: Path, is_known: Callable[[str, Held], bool]
+) -> Mirror:
+    """The mirror of an address, made in an empty folder; of what lies there that which `matters`, by keys. Of objects
+    that are `known`, by their addresses, the first bytes are not fetched.
 
     Raises InputError where there is nothing, or it cannot be listed within limits; MissingPackageError.
     """
     try:
-        return finished(_mirrored(address, matters, folder), SECONDS_TO_LIST, f"{address.shown}: not listed")
+        return finished(_mirrored(address, matters, folder, is_known), SECONDS_TO_LIST, f"{address.shown}: not listed")
     except OSError as error:  # of this disk: what goes wrong with a store is told by its client
         raise InputError(f"{address.shown}: {error.strerror or error}, in {folder.parent}") from error
 
 
-async def _mirrored(address: RemoteAddress, matters: Callable[[str], bool], folder: Path) -> Mirror:
+def _chosen(below: Sequence[Held], file: Held | None, matters: Callable[[str], bool]) -> list[Held]:
+    return [held for held in below if (file is not None and held.key == file.key) or matters(held.key)]
+
+
+async def _mirrored(
+    address: RemoteAddress, matters: Callable[[str], bool], folder: Path, is_known: Callable[[str, Held], bool]
+) -> Mirror:
     store = opened(address)
     below, file = await _seen(store, address)
     inner = "/".join(map(folder_name, (address.parts if file is None else address.parts[:-1]) or ["_"]))
@@ -74,7 +98,7 @@ async def _mirrored(address: RemoteAddress, matters: Callable[[str], bool], fold
     else:
         base = store.key.rpartition("/")[0]
         mirror = Mirror(address, root, inner, root / file.key, base, address.shown.rpartition("/")[0])
-    wanted = [held for held in below if (file is not None and held.key == file.key) or matters(held.key)]
+    wanted = _chosen(below, file, matters)
     folders = {folder for held in wanted for folder in _folders_of(held.key)}
     for held in sorted(wanted, key=lambda one: one.key):
         if is_captured(held.key) and held.size > LARGEST_BESIDE:
@@ -83,9 +107,9 @@ async def _mirrored(address: RemoteAddress, matters: Callable[[str], bool], fold
             _place(mirror, held)
         elif held.size:  # an empty one says only that there is a folder
             mirror.missed.append(Missed(held.key, "its key is also that of a folder"))
-    needed = (_wanted(held) if store.has_ranges else held.size for held in mirror.objects.values())
-    check_room(root, sum(needed), address.shown)
-    await _read_heads(mirror, store)
+    new = [held for held in mirror.objects.values() if first_bytes(held) and not is_known(mirror.shown_key(held), held)]
+    check_room(root, sum(first_bytes(held) if store.has_ranges else held.size for held in new), address.shown)
+    await _read_heads(mirror, store, new)
     return mirror
 
 
@@ -144,7 +168,7 @@ def _place(mirror: Mirror, held: Held) -> None:
     mirror.objects[held.key] = held
 
 
-def _wanted(held: Held) -> int:
+def first_bytes(held: Held) -> int:
     """How many first bytes of an object are needed to tell what it is."""
     name = held.key.rpartition("/")[2].lower()
     if is_captured(held.key) and not name.endswith((".log", ".txt")):
@@ -155,12 +179,17 @@ def _wanted(held: Held) -> int:
     return min(held.size, _LONGER_HEAD.get(suffix, HEAD_BYTES))
 
 
+def is_settings(key: str) -> bool:
+    """Whether an object is named as files of settings are."""
+    return key.lower().endswith(_SETTINGS)
+
+
 def is_captured(key: str) -> bool:
     """Whether an object lies among captured steps."""
     return _DEBUG in key.split("/")[:-1]
 
 
-async def _read_heads(mirror: Mirror, store: Store) -> None:
+async def _read_heads(mirror: Mirror, store: Store, new: Sequence[Held]) -> None:
     """Fetch the first bytes of what may be a log, and databases whole: a store's runs are listed before one is read."""
     failed: list[InputError] = []
     denied = 0
@@ -184,7 +213,7 @@ async def _read_heads(mirror: Mirror, store: Store) -> None:
             if len(failed) - denied > _MOST_FAILED:
                 raise failed[-1] from error
 
-    await at_once(REQUESTS_AT_ONCE, take, [held for held in mirror.objects.values() if _wanted(held)])
+    await at_once(REQUESTS_AT_ONCE, take, new)
     if failed and not mirror.objects:
         raise failed[0]
 
@@ -201,7 +230,7 @@ async def _with_head(store: Store, base: str, held: Held, path: Path) -> Held:
     if not store.has_ranges:
         state = await whole(store, base, held, path)
         return replace(state, key=held.key, present=state.size)
-    data, now = await tried_head(store, base, held, _wanted(held))
+    data, now = await tried_head(store, base, held, first_bytes(held))
     if now.size > len(data) and is_cut_too_early(data, HEAD_BYTES):
         data, now = await tried_head(store, base, held, min(now.size, LONGEST_HEAD))
     now = replace(now, key=held.key, size=max(now.size, len(data)), present=len(data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from gradtrend.ingest.remote.address import RemoteAddress
 
@@ -25,6 +26,12 @@ class Held:
         if self.version is not None and other.version is not None:
             return self.version == other.version
         return self.size == other.size and self.modified == other.modified
+
+    @property
+    def stamp(self) -> int:
+        """A number that differs where the state of the object does, but for its size."""
+        text = f"{self.modified!r} {self.version}"
+        return int.from_bytes(blake2b(text.encode("utf-8", "surrogateescape"), digest_size=7).digest(), "big")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gradtrend.errors import EmptyLogError, InputError
 from gradtrend.ingest.captures import debug_evidence
+from gradtrend.ingest.files.regular import size_and_time
 from gradtrend.ingest.reading import NO_NORM_FOUND, Reading
 from gradtrend.ingest.runs.parts import Choice, RunParts
 from gradtrend.ingest.runs.series.join import join
@@ -124,6 +125,7 @@ def _check_choice(choice: Choice, names: set[str], run: str) -> None:
 
 
 def _source(reading: Reading, run: RunParts) -> Source:
+    size, modified = size_and_time(reading.path)
     return Source(
         format=reading.format,
         path=_told(reading.path, run.folder),
@@ -131,6 +133,8 @@ def _source(reading: Reading, run: RunParts) -> Source:
         points=sum(points.height for points in reading.series.values()),
         skipped=reading.skipped,
         skipped_count=reading.skipped_count,
+        size=size,
+        modified=modified,
     )
 
 

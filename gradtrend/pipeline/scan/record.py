@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
-from gradtrend.ingest import RunFiles
+from gradtrend.ingest import RunFiles, size_and_time
 from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
@@ -19,7 +17,7 @@ _DIGITS = 6  # of a second, as texts of times have: so that a record that was ke
 
 def record_on(plan: Plan, log: RunLog) -> Record:
     """The record of a run."""
-    size, modified = _size_and_time(log)
+    size, modified = _in_all((source.size, source.modified) for source in log.sources)
     return replace(record_of(report_on(plan, log)), size=size, modified=modified, hyperparameters=log.hyperparameters)
 
 
@@ -28,27 +26,14 @@ def record_of_lost(job: RunFiles | Failure, failure: Failure) -> Record:
     record = record_of_failure(failure)
     if isinstance(job, Failure):
         return record
-    size, modified = _size_and_newest(log.path for log in job.logs)
+    size, modified = _in_all(size_and_time(log.path) for log in job.logs)
     return replace(record, size=size, modified=modified)
 
 
-def _size_and_time(log: RunLog) -> tuple[int | None, float | None]:
-    if log.folder is None:
+def _in_all(logs: Iterable[tuple[int | None, float | None]]) -> tuple[int | None, float | None]:
+    """The bytes of some logs in all, and the newest of their times; None where none is a file."""
+    known = [(size, time) for size, time in logs if size is not None and time is not None]
+    if not known:
         return None, None
-    return _size_and_newest(log.folder / source.path for source in log.sources)
-
-
-def _size_and_newest(logs: Iterable[Path]) -> tuple[int | None, float | None]:
-    """The bytes of some logs in all, and the newest of their times; None for what is no file. A folder that is a store
-    has other runs in it, and no time of its own: files in it grow and it does not change.
-    """
-    sizes, times = [], []
-    for log in logs:
-        try:
-            status = log.stat()
-        except OSError:
-            continue
-        if stat.S_ISREG(status.st_mode):
-            sizes.append(status.st_size)
-            times.append(status.st_mtime)
-    return (sum(sizes), round(max(times), _DIGITS)) if sizes else (None, None)
+    sizes, times = zip(*known, strict=True)
+    return sum(sizes), round(max(times), _DIGITS)

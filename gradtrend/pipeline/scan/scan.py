@@ -10,12 +10,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from gradtrend.ingest import Known, Listing, RunFiles, listing_of, natural, signatures
+from gradtrend.ingest import Known, Listing, RunFiles, natural, signatures
 from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
 from gradtrend.pipeline.analyze import Plan, plan_of
 from gradtrend.pipeline.apart import Outcome
-from gradtrend.pipeline.failures import found_runs, is_no_ones
+from gradtrend.pipeline.failures import found_runs, is_no_ones, listing_at
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import Engine, Job
 from gradtrend.pipeline.scan.record import record_of_lost
@@ -84,7 +84,7 @@ class _Scan:
 
     def find(self, path: str) -> None:
         """Look below a path: what is known is told, what is not becomes a task."""
-        listing = listing_of(path, self.leave_out)
+        listing = listing_at(path, self.plan.options, self.leave_out)
         if self.seen is not None and listing is not None and not self._adds(path, listing):
             return
         root = _Root(path)

@@ -56,16 +56,19 @@ class Wanted:
 
     def may_have(self, share: RunFiles, listing: Listing | None) -> bool:
         """Whether a share may hold a wanted run, as far as can be told without reading it."""
-        if listing is None or not share.logs:
-            return True
-        logs = [str(log.path) for log in share.logs]
-        states = [listing.files.get(log) for log in logs]
-        if self.newer_than is not None and all(s is not None and s.modified / 1e9 < self.newer_than for s in states):
-            return False
-        if len(logs) > 1 or share.stored or share.logs[0].runs or not self.include:
+        if not share.logs or (self.newer_than is not None and not self._may_be_new(share, listing)):
+            return not share.logs
+        if len(share.logs) > 1 or share.stored or share.logs[0].runs or not self.include:
             return True
         # The run is called by its log, or by a folder that the log lies in; a number (#2) may follow.
         return any(map(_MAY_BE_A_NUMBER.search, self.include)) or _match(_places(share), self.include)
+
+    def _may_be_new(self, share: RunFiles, listing: Listing | None) -> bool:
+        assert self.newer_than is not None
+        if share.remote is not None:
+            return any(held.modified >= self.newer_than for held in share.remote.objects)
+        states = [None if listing is None else listing.files.get(str(log.path)) for log in share.logs]
+        return any(state is None or state.modified / 1e9 >= self.newer_than for state in states)
 
 
 def _match(names: Iterable[str], patterns: Sequence[str]) -> bool:

@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.remote.mirror import COMPANIONS, Mirror, is_captured
+from gradtrend.ingest.remote.mirror import COMPANIONS, Mirror, first_bytes, is_captured, is_settings
 from gradtrend.ingest.remote.objects import Held, Missed, Remote
 from gradtrend.ingest.runs.finding.run_files import RunFiles
-from gradtrend.ingest.runs.finding.tree import PassedOver, has_name_of_log
+from gradtrend.ingest.runs.finding.tree import Known, PassedOver, has_name_of_log
+
+
+def is_known(known: Known, stores: Collection[str], address: str, held: Held) -> bool:
+    """Whether the first bytes of an object say nothing new: of one of the `stores`, formats that have to list their
+    runs, they always do.
+    """
+    format_ = known.format_of(address, held.size, held.stamp)
+    return format_ is not None and format_ not in stores
+
+
+def known_in(mirror: Mirror, known: Known) -> Known:
+    """What is known of objects by their addresses, as a walk through their mirror asks for it."""
+
+    def format_of(path: str, size: int, modified: int) -> str | None:
+        held = _held(mirror, path)
+        return None if held is None else known.format_of(mirror.shown_key(held), held.size, held.stamp)
+
+    def heard(path: str, size: int, modified: int, format_: str) -> None:
+        held = _held(mirror, path)
+        if held is not None:
+            known.heard(mirror.shown_key(held), held.size, held.stamp, format_)
+
+    return Known(format_of, heard)
+
+
+def tell_settings(mirror: Mirror, known: Known, found: Sequence[RunFiles]) -> None:
+    """Settings beside logs are no logs, which no walk asks: so that their bytes are fetched with those of their run."""
+    folders = {log.path for files in found for log in files.logs}
+    for held in mirror.objects.values():
+        if is_settings(held.key) and folders.isdisjoint((mirror.root / held.key).parents):
+            known.heard(mirror.shown_key(held), held.size, held.stamp, "")
+
+
+def _held(mirror: Mirror, path: str) -> Held | None:
+    return mirror.objects.get(path.removeprefix(f"{mirror.root}/"))
 
 
 def with_missed(found: Sequence[RunFiles], root: Path, missed: Sequence[Missed]) -> tuple[RunFiles, ...]:
@@ -88,7 +123,7 @@ def _needed(files: RunFiles, objects: Sequence[Held], root: Path, ids: set[str])
             continue
         names = {path.with_name(path.name.removesuffix(end)) for end in COMPANIONS if path.name != end}
         is_log = not logs.isdisjoint((path, *names, *path.parents))
-        if is_log or held.present == held.size or (has_debug and is_captured(held.key)):
+        if is_log or first_bytes(held) == held.size or (has_debug and is_captured(held.key)):
             yield held
 
 

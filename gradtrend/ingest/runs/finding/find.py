@@ -18,6 +18,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import Address
 from gradtrend.ingest.reading.stored_runs import WantedRuns
+from gradtrend.ingest.runs.finding.listing import Listing, State, listing_from
 from gradtrend.ingest.runs.finding.places import home_of, is_container, natural, place_of
 from gradtrend.ingest.runs.finding.places import names as names_folder
 from gradtrend.ingest.runs.finding.run_files import RunFiles
@@ -66,7 +67,7 @@ def find_runs(
     if not path:  # and not the current folder, which Path makes of it
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
     if (elsewhere := _remote_address(path, source)) is not None:
-        return _found_elsewhere(elsewhere, path, source, wanted, names, room or new_folder())
+        return _found_elsewhere(elsewhere, path, source, wanted, names, known, room or new_folder())
     address = _address(path, source)
     place = path if address is None else address.place
     wanted = wanted if address is None else _narrowed(wanted, address.wanted)
@@ -126,26 +127,50 @@ def _remote_address(path: str, source: str) -> RemoteAddress | None:
 
 
 def _found_elsewhere(
-    address: RemoteAddress, path: str, source: str, wanted: WantedRuns, names: Sequence[str], room: Path
+    address: RemoteAddress,
+    path: str,
+    source: str,
+    wanted: WantedRuns,
+    names: Sequence[str],
+    known: Known | None,
+    room: Path,
 ) -> tuple[RunFiles, ...]:
     """The shares of the logs at a remote place, found in its mirror."""
     from gradtrend.ingest.remote.mirror import mirrored
-    from gradtrend.ingest.runs.finding.elsewhere import shares_of, told_error, with_missed
+    from gradtrend.ingest.runs.finding import elsewhere
 
+    known = Known(lambda *_: None, lambda *_: None) if known is None else known
+    stores = {adapter.name for adapter in adapters_of(source) if adapter.runs is not None}
+    is_known = partial(elsewhere.is_known, known, stores)
     matters = partial(may_matter, source)
     try:
-        mirror, number = mirrored(address, matters, room), ""
+        mirror, number = mirrored(address, matters, room, is_known), ""
     except InputError:
         outer = place_of(path)  # it may be one of several runs there
         if outer == path or (whole := _remote_address(outer, source)) is None:
             raise
-        mirror, number = mirrored(whole, matters, room), path.removeprefix(outer)
+        mirror, number = mirrored(whole, matters, room, is_known), path.removeprefix(outer)
     here = f"{mirror.path}{number}"
     try:
-        found = with_missed(_found(here, source, names), mirror.root, mirror.missed)
-        return shares_of(each_stored_run(found, here, wanted, source), mirror)
+        found = _found(here, source, names, elsewhere.known_in(mirror, known))
+        elsewhere.tell_settings(mirror, known, found)
+        with_missed = elsewhere.with_missed(found, mirror.root, mirror.missed)
+        return elsewhere.shares_of(each_stored_run(with_missed, here, wanted, source), mirror)
     except InputError as error:
-        raise told_error(error, mirror) from error
+        raise elsewhere.told_error(error, mirror) from error
+
+
+def listed_below(path: str, source: str = "auto") -> Listing | None:
+    """What lies at a remote place, by the addresses of its objects; None for a path of this machine. Raises InputError
+    as `find_runs`.
+    """
+    address = _remote_address(path, source)
+    if address is None:
+        return None
+    from gradtrend.ingest.remote.mirror import listed
+
+    objects = listed(address, partial(may_matter, source))
+    return listing_from({name: State(held.size, held.stamp, 0) for name, held in objects.items()})
 
 
 def _address(path: str, source: str) -> Address | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradtrend.ingest.limits import DEEPEST_FOLDER
 from gradtrend.ingest.runs.finding.run_files import RunFiles
@@ -21,6 +21,10 @@ from gradtrend.ingest.settings.folder import is_settings_file
 # Never logs themselves, and yet what a report says may hang on them.
 _SETTINGS = re.compile(r"\.(?:ya?ml|toml|ini|cfg)$", re.IGNORECASE)
 _HYDRA, _DEBUG = ".hydra", "debug"
+
+
+if TYPE_CHECKING:  # loaded where there is an address
+    from gradtrend.ingest.remote.objects import Remote
 
 
 class State(NamedTuple):
@@ -48,12 +52,17 @@ def listing_of(path: str, leave_out: frozenset[str] = frozenset()) -> Listing | 
     None for an address or a pipe, of which nothing is known without reading, and for what is not there.
     """
     if os.path.isdir(path):
-        found = dict(sorted(_Walk(path, leave_out).files.items()))
+        found = _Walk(path, leave_out).files
     elif os.path.isfile(path):
         found = {name: _state(os.stat(name)) for name in _with_companions(path)} | _beside(path, leave_out)
     else:
         return None
-    return Listing(found, _digest(found.items()))
+    return listing_from(found)
+
+
+def listing_from(found: dict[str, State]) -> Listing:
+    """The listing of files whose states are known."""
+    return Listing(found, _digest(sorted(found.items())))
 
 
 def signatures(listing: Listing | None, shares: Sequence[RunFiles]) -> list[str | None]:
@@ -62,6 +71,8 @@ def signatures(listing: Listing | None, shares: Sequence[RunFiles]) -> list[str 
     What is read together, and what else was found out of it, counts as well: it hangs on other files, too. Where there
     are no files it is what a server says of its runs with their list, and None where that is nothing.
     """
+    if any(share.remote is not None for share in shares):
+        return [None if share.remote is None else _of_objects(share, share.remote) for share in shares]
     if listing is None:
         return [_digest((), _made_of(share)) if _is_told(share) else None for share in shares]
     folders = {_text(share.folder) for share in shares}
@@ -69,6 +80,11 @@ def signatures(listing: Listing | None, shares: Sequence[RunFiles]) -> list[str 
     for file in listing.files:
         of_folder[_nearest(file, folders)].append(file)
     return [_digest(_states(listing, share, of_folder[_text(share.folder)]), _made_of(share)) for share in shares]
+
+
+def _of_objects(share: RunFiles, remote: Remote) -> str:
+    states = sorted((held.key, State(held.size, held.stamp, 0)) for held in remote.objects)
+    return _digest(states, _made_of(share).replace(remote.root, remote.shown))
 
 
 def _is_told(share: RunFiles) -> bool:
