@@ -71,7 +71,8 @@ Exit codes:
 @debug_option
 def analyze(paths: tuple[str, ...], **given: Any) -> int:
     """Judge the run in each PATH, or all runs of a store: a run folder, a folder of runs, a log file, a store or server
-    of MLflow, the address of one of its pages, a Trackio store, a W&B folder, or - for a piped log.
+    of MLflow, the address of one of its pages, a Trackio store, a W&B folder, any of these in an object store (s3://,
+    gs://, az://, hf:// ...), or - for a piped log.
     """
     from gradtrend.detect.rules import load_rules, with_limits
     from gradtrend.pipeline.analyze import analyze_paths
@@ -162,9 +163,10 @@ def _deliver(report: Report, outputs: Sequence[Output], policy: Policy, style: S
 
 def _below(paths: Sequence[str]) -> str:
     """The folder that all runs of a call will lie below."""
+    from gradtrend.pipeline.inputs import told
     from gradtrend.report.text.table import common_folder
 
-    return common_folder([f"{path.rstrip('/')}/" for path in (*paths, paths[0])])
+    return common_folder([f"{told(path).rstrip('/')}/" for path in (*paths, paths[0])])
 
 
 def _known_report(name: str | None) -> str | None:

@@ -15,6 +15,7 @@ from gradtrend.cli.exit_codes import Exit
 from gradtrend.cli.output import complain
 from gradtrend.loading import loaded
 from gradtrend.pipeline.memory import few_threads, memory_limit
+from gradtrend.temporary import remove_all
 
 _TERMINATED = 128 + signal.SIGTERM  # as a shell has it
 
@@ -66,6 +67,7 @@ def _run_and_exit(run: Callable[[], int], give: int) -> NoReturn:
             sys.stdout.flush()
         os.write(give, bytes([code]))
     finally:
+        remove_all()
         os._exit(0)
 
 

@@ -9,9 +9,10 @@ from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOption
 from gradtrend.ingest.reading.columns import Column, nulls_told_apart, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
-from gradtrend.ingest.runs.finding.find import find_runs, first_runs
+from gradtrend.ingest.runs.finding.find import find_runs, first_runs, is_remote, shown_address
 from gradtrend.ingest.runs.finding.in_memory import run_of_table
 from gradtrend.ingest.runs.finding.listing import Listing, listing_of, signatures
+from gradtrend.ingest.runs.finding.localized import Local, localized, shown_path
 from gradtrend.ingest.runs.finding.places import home_of, natural, place_of
 from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.finding.tree import Known
@@ -28,6 +29,7 @@ __all__ = [
     "Column",
     "Known",
     "Listing",
+    "Local",
     "ReadOptions",
     "Reading",
     "RunFiles",
@@ -39,9 +41,11 @@ __all__ = [
     "find_runs",
     "first_runs",
     "home_of",
+    "is_remote",
     "is_settings_file",
     "listing_of",
     "load_run",
+    "localized",
     "natural",
     "nulls_told_apart",
     "place_of",
@@ -49,5 +53,7 @@ __all__ = [
     "run_of_table",
     "series_of",
     "settings_of",
+    "shown_address",
+    "shown_path",
     "signatures",
 ]

@@ -52,6 +52,7 @@ SECONDS_FOR_A_COPY = 10.0  # of a database that is written to all the time
 SECONDS_SILENT = 15.0  # MLflow's own client waits 120 s, seven times: a mistyped address would cost minutes
 SECONDS_AN_ANSWER = 30.0
 SECONDS_IN_ALL = 300.0  # for a list of runs, or for the metrics of one
+LONGEST_WAIT = 30.0  # that a busy server may ask for; with more than that nobody waits for a report
 BYTES_AN_ANSWER = 128 << 20  # a history of a million points from a server that does not page it
 MOST_PAGES = 1000
 MOST_RUNS = 10_000  # judging more takes some minutes, which nobody means who gives the address alone
@@ -59,3 +60,17 @@ MOST_RUNS = 10_000  # judging more takes some minutes, which nobody means who gi
 # Places.
 DEEPEST_FOLDER = 24  # sweeps of sweeps nest a dozen folders; deeper trees are data sets or have no end
 SECONDS_FOR_A_PIPE = 5.0  # until somebody writes to a named pipe
+
+# Object stores and other remote places.
+MOST_OBJECTS = 200_000  # below one address: two hundred answers of a server, and a minute
+REQUESTS_AT_ONCE = 32  # beyond that S3 gets no faster from one machine, and begins to throttle
+REQUESTS_A_WORKER = 4  # of each of some processes that fetch what they read
+PIECE_BYTES = 4 << 20  # of an object asked for at a time: a line of 1.2 Mbit/s has it within a request's time
+MOST_TRIES = 6  # of one request: 0.1 s, then twice as long each time, is what throttling lasts
+SECONDS_TO_CONNECT = 5.0
+SECONDS_A_REQUEST = 30.0
+SECONDS_OF_TRIES = 60.0  # of one request, with all its tries
+SECONDS_TO_LIST = 600.0  # and to read the first bytes of each object: 200,000 take some minutes
+SECONDS_TO_FETCH = 1800.0  # a share of logs: gigabytes on a slow line
+MOST_FETCHED = 16 << 30  # bytes on this disk at one time, for one share or the first bytes of all objects
+LARGEST_BESIDE = 64 << 20  # bytes of what is no log and is fetched with one: a captured step

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from gradtrend.model.finding import Finding
 
-_ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]*://)(?:[^/@]*@)?", re.IGNORECASE)
+# Azure has the name of a container where others have a login.
+_ADDRESS = re.compile(r"^(abfss?://[^/@]*@|[a-z][a-z0-9+.-]*://)(?:[^/@]*@)?", re.IGNORECASE)
 _PARTS = 2  # of a path elsewhere: a run's folder alone is often called like its neighbours' ("version_0")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from gradtrend.ingest import RunFiles, home_of
+from gradtrend.ingest import RunFiles, home_of, localized, shown_path
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline import parallel
@@ -90,7 +90,7 @@ def _settled(
     alone = [replace(job, logs=(log,), with_debug=(), passed_over=()) for log in job.logs]
     read = parallel.in_order(partial(_read, options), alone, 0, processes)
     failures = [
-        Failure(str(log.path), one.reason) if isinstance(one, Lost) else one
+        Failure(shown_path(job, log.path), one.reason) if isinstance(one, Lost) else one
         for log, one in zip(job.logs, read, strict=True)
         if one is not None
     ]
@@ -114,8 +114,13 @@ def _whole(job: RunFiles | Failure, outcome: Outcome[_T] | Lost) -> Failure | No
 
 def _read(options: AnalyzeOptions, job: RunFiles) -> Failure | None:
     """Read one log alone: why it cannot be, where no reader says so. That is told where all are read."""
-    failure = failure_of(str(job.logs[0].path), options, partial(runs_in, job, options))
+    failure = failure_of(shown_path(job, job.logs[0].path), options, partial(_runs_at_hand, job, options))
     return failure if failure is not None and is_no_ones(failure) else None
+
+
+def _runs_at_hand(job: RunFiles, options: AnalyzeOptions) -> None:
+    with localized(job) as local:
+        runs_in(local.files, options)
 
 
 def seconds_of(run: RunFiles) -> float:

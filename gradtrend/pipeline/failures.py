@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
-from gradtrend.errors import ConfigError, GradtrendError
-from gradtrend.ingest import Known, RunFiles, RunParts, adapters_of, find_runs
+from gradtrend.errors import ConfigError, GradtrendError, InputError
+from gradtrend.ingest import Known, Local, RunFiles, adapters_of, find_runs, is_remote, localized, shown_address
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
+from gradtrend.pipeline.parallel import Lost, in_order
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in, whose_bug
+from gradtrend.pipeline.workers import may_fork
+from gradtrend.temporary import new_folder
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -25,8 +30,32 @@ def found_runs(path: str, options: AnalyzeOptions, known: Known | None = None) -
     """
     adapters_of(options.format)
     failures: list[Failure] = []
-    find = lambda: find_runs(path, options.format, options.wanted, options.names, known)  # noqa: E731
-    return _guarded(path, options, find, failures) or failures
+    shown = shown_address(path, options.format)
+    return _guarded(shown, options, partial(_found, path, options, known), failures) or failures
+
+
+def _found(path: str, options: AnalyzeOptions, known: Known | None) -> Sequence[RunFiles]:
+    if not is_remote(path, options.format):
+        return find_runs(path, options.format, options.wanted, options.names, known)
+    if options.replay:
+        raise not_here(path)
+    # By a copy of this process, where that is sound: the threads of a client would keep this one from being copied for
+    # the runs, and the mirror is this one's, as it outlives the copy.
+    find = partial(_found_in, new_folder(), options)
+    (found,) = in_order(find, [path], 0, 1 if may_fork() else 0)
+    if isinstance(found, Lost):
+        raise InputError(f"{shown_address(path, options.format)}: {found.reason}")
+    return found
+
+
+def _found_in(room: Path, options: AnalyzeOptions, path: str) -> Sequence[RunFiles]:
+    return find_runs(path, options.format, options.wanted, options.names, room=room)
+
+
+def not_here(path: str) -> InputError:
+    """The error for captured steps of a remote place that are to be replayed."""
+    what = "captured steps are replayed from a folder of this machine"
+    return InputError(f"{shown_address(path)}: {what}", "Copy the run here first, and give that folder.")
 
 
 def each_log(
@@ -37,11 +66,27 @@ def each_log(
         return [], [job]
     results: list[_T] = []
     failures: list[Failure] = []
-    for run in _guarded(job.name, options, lambda: runs_in(job, options), failures) or ():
-        result = _guarded(run.name, options, partial(_used, use, run, options), failures)
-        if result is not None:
-            results.append(result)
+    _guarded(job.name, options, partial(_each_at_hand, job, options, use, results, failures), failures)
     return results, failures
+
+
+def _each_at_hand(
+    job: RunFiles, options: AnalyzeOptions, use: Callable[[RunLog], _T], results: list[_T], failures: list[Failure]
+) -> None:
+    """Add the uses of the runs of some logs, which are fetched for that long, and what fails."""
+    with localized(job) as local:
+        for run in _guarded(local.files.name, options, partial(runs_in, local.files, options), failures) or ():
+            work = lambda run=run: use(local.told_log(log_of(run, options)))  # noqa: E731
+            result = _guarded(run.name, options, work, failures)
+            if result is not None:
+                results.append(result)
+        failures[:] = [_told(failure, local) for failure in failures]
+
+
+def _told(failure: Failure, local: Local) -> Failure:
+    """A failure in the words of the address at which the logs lie."""
+    texts = {name: text for name in ("path", "message", "hint", "bug") if (text := getattr(failure, name)) is not None}
+    return replace(failure, **{name: local.told(text) for name, text in texts.items()})
 
 
 def failure_of(name: str, options: AnalyzeOptions, work: Callable[[], object]) -> Failure | None:
@@ -54,10 +99,6 @@ def failure_of(name: str, options: AnalyzeOptions, work: Callable[[], object]) -
 def is_no_ones(failure: Failure) -> bool:
     """Whether a failure is none that a reader of logs told: a bug, or for want of memory."""
     return failure.bug is not None or failure.message in (NO_MEMORY, TOO_DEEP)
-
-
-def _used(use: Callable[[RunLog], _T], run: RunParts, options: AnalyzeOptions) -> _T:
-    return use(log_of(run, options))
 
 
 def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failures: list[Failure]) -> _R | None:

@@ -10,13 +10,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gradtrend.errors import ConfigError
-from gradtrend.ingest import RunFiles, is_settings_file
+from gradtrend.ingest import RunFiles, is_settings_file, shown_address
 from gradtrend.model.report import Failure
 
 _COMPANIONS = ("-wal", "-shm", "-journal")  # of a SQLite database, which cannot be read without them
 # What lies beside logs and is no report: settings, databases, weights and captures.
 _OF_RUNS = re.compile(r"\.(?:ya?ml|toml|cfg|ini|db|sqlite3?|pt|pth|ckpt|safetensors|np[yz]|h5|wandb)$", re.IGNORECASE)
 _ANOTHER = "Name another file for the report."
+
+
+def told(path: str) -> str:
+    """A path that was given as people may be told it: an address without what is secret in it."""
+    return shown_address(path)
 
 
 def logs_in(jobs: Sequence[RunFiles | Failure]) -> list[Path]:

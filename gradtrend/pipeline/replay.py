@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gradtrend.detect.rules import load_rules
 from gradtrend.errors import GradtrendError, InputError
-from gradtrend.ingest import find_runs, place_of, settings_of
+from gradtrend.ingest import find_runs, is_remote, place_of, settings_of
 from gradtrend.ingest.captures import find_captures, read_capture
 from gradtrend.model.advice import Advice
 from gradtrend.model.capture import Capture
@@ -20,6 +20,7 @@ from gradtrend.model.replay import Outcome, Replay
 from gradtrend.model.report import Checks, RunReport
 from gradtrend.model.rule import REPLAY_NOTE, Rule
 from gradtrend.model.words import Role
+from gradtrend.pipeline.failures import not_here
 from gradtrend.pipeline.inputs import check_no_input
 from gradtrend.pipeline.runs import AnalyzeOptions, log_of, runs_in
 from gradtrend.replay import ReplayOptions, replay_captures, unreadable, with_findings
@@ -55,6 +56,8 @@ def replay_path(
 
 def _runs_at(path: str) -> list[Path]:
     """The folders, or the one file, with captures. Raises OSError where it cannot be looked at."""
+    if is_remote(path):
+        raise not_here(path)
     given = Path(place_of(path))
     if not path or not given.exists():  # of an empty path, Path makes the current folder
         raise InputError(

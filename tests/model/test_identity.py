@@ -21,6 +21,8 @@ from gradtrend.model.words import Severity
         ("train.log#2", "train.log#2"),
         ("mlflow.db/3f2a", "mlflow.db/3f2a"),
         ("http://me:secret@host:5000/#/runs/1", "http://host:5000/#/runs/1"),
+        ("s3://bucket/runs/a", "s3://bucket/runs/a"),
+        ("abfss://box@account.dfs.core.windows.net/a", "abfss://box@account.dfs.core.windows.net/a"),
         ("/", ""),
     ],
 )

@@ -59,10 +59,11 @@ def series_of(log: RunLog) -> tuple[Series, ...]:
     if not len(table):
         return ()
     starts = _starts(table)
-    if table["series"][starts].n_unique() < len(starts):
+    heads = table[starts, ["series", "role", "layer"]].rows()
+    if len({metric for metric, _, _ in heads}) < len(starts):
         table = pl.concat(table.partition_by("series", maintain_order=True))
         starts = _starts(table)
-    heads = table[starts, ["series", "role", "layer"]].iter_rows()
+        heads = table[starts, ["series", "role", "layer"]].rows()
     points = table.select("step", "value")
     return tuple(
         _series(str(metric), Role(role), layer, points.slice(start, stop - start))

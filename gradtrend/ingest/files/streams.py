@@ -178,15 +178,19 @@ def head_of(source: BinaryIO, size: int) -> bytes:
     as these have, and at most `LONGEST_HEAD` bytes.
     """
     head = source.read(size)
-    while (
+    while is_cut_too_early(head, size) and (piece := source.read(CHUNK_BYTES // 8)):
+        head += piece
+    return head
+
+
+def is_cut_too_early(head: bytes, size: int) -> bool:
+    """Whether the first `size` bytes or more are of a text whose format they do not tell, for want of two lines."""
+    return (
         size <= len(head) < LONGEST_HEAD
         and head.count(b"\n", 0, len(head) - 1) < _LINES_TOLD_BY
         and b"\0" not in head[:size]
         and not is_compressed(head)
-        and (piece := source.read(CHUNK_BYTES // 8))
-    ):
-        head += piece
-    return head
+    )
 
 
 def decoded_head(head: bytes) -> bytes:

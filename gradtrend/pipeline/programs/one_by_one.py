@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, NoReturn, TypeGuard, TypeVar
 
 from gradtrend.errors import ConfigError, InputError
-from gradtrend.ingest import RunFiles, adapters_of, find_runs
+from gradtrend.ingest import Local, RunFiles, RunParts, adapters_of, find_runs, localized, shown_address
 from gradtrend.model.runlog import RunLog
 from gradtrend.pipeline.analyze import Plan, plan_of, report_on
 from gradtrend.pipeline.memory import NO_MEMORY, TOO_DEEP, lacks_memory
@@ -58,13 +60,21 @@ def analyze_table(table: Any, options: AnalyzeOptions) -> JudgedRun:
 
 
 def _one(plan: Plan, found: Sequence[RunFiles], path: str) -> JudgedRun:
-    runs = runs_in(found[0], plan.options) if len(found) == 1 else ()
-    names = [run.name for run in runs or found]
-    if len(names) > 1:
-        one = f"Analyze one of them, or all with analyze_all: {_shown(', ', names)}"
-        raise InputError(f"{path}: holds {len(names)} runs", one)
-    log = log_of(runs[0], plan.options)
+    log = _log_of_only(found[0], path, plan.options) if len(found) == 1 else _refuse_several(found, path)
     return judged(report_on(plan, log), partial(_as_it_is, log))
+
+
+def _log_of_only(files: RunFiles, path: str, options: AnalyzeOptions) -> RunLog:
+    with localized(files) as local:
+        runs = local.told_by(partial(runs_in, local.files, options))
+        if len(runs) > 1:
+            _refuse_several([replace(run, name=local.told(run.name)) for run in runs], path)
+        return _log_told(local, runs[0], options)
+
+
+def _refuse_several(runs: Sequence[RunFiles | RunParts], path: str) -> NoReturn:
+    one = f"Analyze one of them, or all with analyze_all: {_shown(', ', [run.name for run in runs])}"
+    raise InputError(f"{shown_address(path)}: holds {len(runs)} runs", one)
 
 
 def _as_it_is(log: RunLog) -> RunLog:
@@ -110,21 +120,38 @@ def each_of_table(table: Any, options: AnalyzeOptions) -> Iterator[JudgedRun]:
 
 
 def _each_of(files: RunFiles, plan: Plan, unread: list[InputError], bugs: list[Exception]) -> Iterator[JudgedRun]:
-    for run in _tried(files.name, partial(runs_in, files, plan.options), unread, bugs) or ():
-        log = _tried(run.name, partial(log_of, run, plan.options), unread, bugs)
-        report = None if log is None else _tried(run.name, partial(report_on, plan, log), unread, bugs)
-        if (
-            report is not None and log is not None
-        ):  # a stream cannot be read again, and all logs at once fill the memory
-            again = partial(_read_again, files, run.name, plan.options)
-            yield judged(report, partial(_as_it_is, log) if files.is_stream else again)
+    with ExitStack() as held:
+        local = _tried(files.name, lambda: held.enter_context(localized(files)), unread, bugs)
+        for name, read in _runs_of(local, files.name, plan.options, unread, bugs):
+            log = _tried(name, read, unread, bugs)
+            report = None if log is None else _tried(name, partial(report_on, plan, log), unread, bugs)
+            if report is not None and log is not None:
+                # A stream cannot be read again, and all logs at once fill the memory.
+                again = partial(_read_again, files, name, plan.options)
+                yield judged(report, partial(_as_it_is, log) if files.is_stream else again)
+
+
+def _runs_of(
+    local: Local | None, name: str, options: AnalyzeOptions, unread: list[InputError], bugs: list[Exception]
+) -> Iterator[tuple[str, Callable[[], RunLog]]]:
+    """Each run of logs that are at hand: its name, and what reads it."""
+    if local is None:
+        return
+    for run in _tried(name, partial(local.told_by, partial(runs_in, local.files, options)), unread, bugs) or ():
+        yield local.told(run.name), partial(_log_told, local, run, options)
+
+
+def _log_told(local: Local, run: RunParts, options: AnalyzeOptions) -> RunLog:
+    return local.told_log(local.told_by(partial(log_of, run, options)))
 
 
 def _read_again(files: RunFiles, name: str, options: AnalyzeOptions) -> RunLog:
-    run = next((run for run in runs_in(files, options) if run.name == name), None)
-    if run is None:
-        raise InputError(f"{name}: is not there any more")
-    return log_of(run, options)
+    with localized(files) as local:
+        runs = local.told_by(partial(runs_in, local.files, options))
+        run = next((run for run in runs if local.told(run.name) == name), None)
+        if run is None:
+            raise InputError(f"{name}: is not there any more")
+        return _log_told(local, run, options)
 
 
 def _tried(name: str, work: Callable[[], _R], unread: list[InputError], bugs: list[Exception]) -> _R | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from typing import Any
 
 from gradtrend.report.wording.escape import escape
@@ -12,6 +13,11 @@ from gradtrend.report.wording.escape import escape
 def text(value: object) -> str:
     """`value` for an element or a quoted attribute: no markup, nothing that reorders or hides what is read."""
     return html.escape(escape(str(value)), quote=True)
+
+
+def prose(sentence: str) -> str:
+    """A sentence for an element, with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text(sentence))
 
 
 def element(name: str, content: str, **attributes: object) -> str:

@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gradtrend.model.report import Failure, RunReport
-from gradtrend.model.words import Verdict
-from gradtrend.report.html.markup import element, text
+from gradtrend.model.words import Role, Verdict
+from gradtrend.report.html.markup import element, prose, text
 from gradtrend.report.html.names import common_start
 from gradtrend.report.html.run import verdict_badge
 from gradtrend.report.html.spark import spark
-from gradtrend.report.wording.escape import escape, shorten
+from gradtrend.report.wording.brief import deciding_loss, ends_at, onset_of
+from gradtrend.report.wording.escape import cut_short, escape
 from gradtrend.report.wording.failures import failure_message
 from gradtrend.report.wording.numbers import number, plural, share
 from gradtrend.report.wording.subject import deciding_series, grouped, run_title
 
-_WHY = 110  # characters: two lines of the column
+_WHY = 150  # characters: two lines of the column
 _HEADS = (("Verdict", "text"), ("Run", "text"), ("Confidence", "number"), ("Onset", "number"), ("Last", "number"))
 
 
@@ -64,9 +65,10 @@ def _table(runs: Sequence[RunReport]) -> str:
 
 
 def _row(run: RunReport, place: int, cut: int) -> str:
-    norm = deciding_series(run)
-    onset = norm.onset_step if norm is not None else None
-    outline = norm.outline if norm is not None else None
+    series = deciding_series(run) or deciding_loss(run)
+    outline = series.outline if series is not None else None
+    loss = "<small>loss</small>" if series is not None and series.role is Role.LOSS else ""
+    onset, last = onset_of(run), ends_at(run)
     groups = grouped(run)
     why = groups[0][0].message if groups else ""
     title = text(run_title(run.run, run.name)[cut:])
@@ -74,7 +76,7 @@ def _row(run: RunReport, place: int, cut: int) -> str:
         f"<tr data-verdict={run.verdict.value}><td data-by={place}>{verdict_badge(run.verdict)}</td>"
         f"<td><a href='#run-{place}'>{title}</a></td>"
         f"<td>{'' if run.confidence is None else share(run.confidence)}</td><td>{'' if onset is None else onset}</td>"
-        f"<td>{'' if outline is None else number(outline.values[-1])}</td>"
-        f"<td>{'' if outline is None else spark(outline)}</td>"
-        f"<td>{text(shorten(escape(why), _WHY))}</td></tr>"
+        f"<td>{'' if last is None else number(last)}</td>"
+        f"<td>{'' if outline is None else spark(outline) + loss}</td>"
+        f"<td>{prose(cut_short(escape(why), _WHY))}</td></tr>"
     )

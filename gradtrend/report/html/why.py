@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradtrend.model.finding import Finding
 from gradtrend.model.report import RunReport
 from gradtrend.model.words import Severity
-from gradtrend.report.html.markup import element, text
+from gradtrend.report.html.markup import element, prose, text
 from gradtrend.report.wording.nonfinite import nonfinite_text
 from gradtrend.report.wording.numbers import counted_in, number, steps
 from gradtrend.report.wording.subject import debug_texts, distinct, grouped, known_of, messages
@@ -38,7 +38,7 @@ def next_steps(run: RunReport, brief: bool = False) -> str:
     if not shown:
         return ""
     items = "".join(
-        element("li", text(advice.text) + (f" <small>{text(', '.join(advice.rules))}</small>" if advice.rules else ""))
+        element("li", prose(advice.text) + (f" <small>{text(', '.join(advice.rules))}</small>" if advice.rules else ""))
         for advice in shown
     )
     return f"<h3>Next</h3>{element('ol', items, class_='next')}"
@@ -49,7 +49,7 @@ def _group(group: Sequence[Finding], unit: str) -> str:
     head = f"{element('b', top.severity.value, class_='severity')} {text(top.rule)} {element('span', text(top.name))}"
     head += known_of(group)
     where = _where(group, unit)
-    body = "".join(element("p", text(message)) for message in messages(group))
+    body = "".join(element("p", prose(message)) for message in messages(group))
     body += element("p", text(where), class_="where") if where else ""
     if top.severity is not Severity.INFO and (measured := _measured(top)):
         body += element("p", text(measured), class_="where")

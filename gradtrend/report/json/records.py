@@ -11,6 +11,7 @@ from typing import Any
 
 from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure, NonFinite, RunReport
+from gradtrend.model.runlog import Hyperparameters
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.report.json.strict import strict_line
 from gradtrend.report.wording.brief import because, deciding_loss, onset_of, worst_severity
@@ -21,7 +22,10 @@ _LISTS = frozenset({"rules", "next", "formats"})
 _COUNTS = frozenset({"onset_step", "points", "last_step", "nonfinite_step", "size"})
 _NUMBERS = ("baseline", "peak", "last", "last_loss")
 _LARGEST = 1 << 63  # no column of a table has more
-_NONFINITE = ("nan", "inf", "-inf")
+_VERDICTS: Mapping[str | None, Verdict] = {verdict.value: verdict for verdict in Verdict}
+_SEVERITIES: Mapping[str | None, Severity] = {severity.value: severity for severity in Severity}
+_NONFINITE: Mapping[str | None, float] = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_SCALARS = (bool, int, float, str, type(None))
 
 
 def record_of(report: RunReport) -> Record:
@@ -95,52 +99,72 @@ def record_from_line(line: str | bytes) -> Record | None:
 
 def record_from_dict(found: Mapping[str, Any]) -> Record | None:
     """The record that an object is; None where it is none. What is of another kind than it should be is not known."""
-    if not isinstance(found.get("run"), str) or "verdict" not in found or "hyperparameters" not in found:
+    run = found.get("run")
+    if not isinstance(run, str) or "verdict" not in found or "hyperparameters" not in found:
         return None
-    what = found.get("nonfinite_fields")
-    what = what if isinstance(what, dict) else {}
-    numbers = {name: float(what[name]) for name in _NUMBERS if what.get(name) in _NONFINITE}
-    values = {name: _value(name, found[name]) for name in _FIELDS if name in found} | numbers
-    return Record(**{name: value for name, value in values.items() if value is not None})
+    get = found.get
+    return Record(
+        run=run,
+        name=_text(get("name")),
+        verdict=_VERDICTS.get(_text(get("verdict"))),
+        confidence=_share(get("confidence")),
+        severity=_SEVERITIES.get(_text(get("severity"))),
+        onset_step=_count(get("onset_step")),
+        brief=_text(get("brief")) or "",
+        why=_text(get("why")) or "",
+        rules=_list(get("rules")),
+        next=_list(get("next")),
+        metric=_text(get("metric")),
+        points=_count(get("points")) or 0,
+        last_step=_count(get("last_step")),
+        baseline=_number("baseline", found),
+        peak=_number("peak", found),
+        last=_number("last", found),
+        last_loss=_number("last_loss", found),
+        nonfinite_step=_count(get("nonfinite_step")),
+        cause=_text(get("cause")),
+        formats=_list(get("formats")),
+        size=_count(get("size")),
+        modified=_time(get("modified")),
+        hyperparameters=_hyperparameters(get("hyperparameters")),
+        failure=_text(get("failure")),
+        hint=_text(get("hint")),
+    )
 
 
-def _value(name: str, given: Any) -> Any:
-    """A field's value, None where it has no such."""
-    if name == "verdict":
-        return _of(Verdict, given)
-    if name == "severity":
-        return _of(Severity, given)
-    if name == "modified":
-        return _time(given)
-    if name == "hyperparameters":
-        return _hyperparameters(given)
-    if name in _LISTS:
-        return tuple(one for one in given if isinstance(one, str)) if isinstance(given, list) else None
-    if name in _COUNTS:
-        return given if isinstance(given, int) and not isinstance(given, bool) and abs(given) < _LARGEST else None
-    if name == "confidence":
-        share = _number(given)
-        return share if share is not None and 0 <= share <= 1 else None
-    if name in _NUMBERS:
-        return _number(given)
+def _text(given: Any) -> str | None:
     return given if isinstance(given, str) else None
 
 
-def _number(given: Any) -> float | None:
+def _list(given: Any) -> tuple[str, ...]:
+    return tuple([one for one in given if isinstance(one, str)]) if isinstance(given, list) else ()
+
+
+def _count(given: Any) -> int | None:
+    return given if isinstance(given, int) and not isinstance(given, bool) and abs(given) < _LARGEST else None
+
+
+def _share(given: Any) -> float | None:
+    return given if isinstance(given, float) and 0 <= given <= 1 else None if given != 1 else 1.0
+
+
+def _number(name: str, found: Mapping[str, Any]) -> float | None:
+    given = found.get(name)
+    if isinstance(given, float):
+        return given
+    if given is None:
+        what = found.get("nonfinite_fields")
+        return _NONFINITE.get(_text(what.get(name))) if isinstance(what, dict) else None
     try:
-        return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
+        return float(given) if isinstance(given, int) and not isinstance(given, bool) else None
     except OverflowError:
         return None
 
 
-def _of(words: Any, given: Any) -> Any:
-    return words(given) if isinstance(given, str) and given in set(words) else None
-
-
-def _hyperparameters(given: Any) -> Any:
+def _hyperparameters(given: Any) -> Hyperparameters:
     if not isinstance(given, dict):
-        return None
-    return tuple((name, value) for name, value in given.items() if isinstance(value, bool | int | float | str | None))
+        return ()
+    return tuple([(name, value) for name, value in given.items() if isinstance(value, _SCALARS)])
 
 
 def _time_text(seconds: float) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradtrend.model.report import Report, RunReport, SeriesReport
 from gradtrend.model.series import Outline
+from gradtrend.model.words import Role, Verdict
 from gradtrend.report.picture.axes import Axes, log_range, log_ticks, step_label, step_ticks
-from gradtrend.report.wording.brief import by_badness
+from gradtrend.report.wording.brief import by_badness, deciding_loss
 from gradtrend.report.wording.chosen import span_of
-from gradtrend.report.wording.escape import escape, shorten
+from gradtrend.report.wording.escape import cut_short, escape, shorten
 from gradtrend.report.wording.numbers import counted_in, number, plural, share
 from gradtrend.report.wording.subject import deciding_series, grouped, run_title
 
@@ -59,16 +60,29 @@ Shape = Box | Line | Words
 
 
 def scene_of(report: Report) -> tuple[Shape, ...]:
-    """The gradient norm of the run, of several that of the worst; in words alone where none is logged."""
+    """The gradient norm of the run, of several that of the worst; the loss where that diverges or no norm is logged;
+    words alone without either.
+    """
     runs = by_badness(report.runs)
     if not runs:
         return (Words(_LEFT, _TOP, "No run could be judged.", "ink", 20),)
     run = runs[0]
-    norm = deciding_series(run)
+    drawn = _drawn(run)
     shapes = _head(run, len(runs))
-    if norm is None or norm.outline is None:
+    if drawn is None or drawn.outline is None:
         return (*shapes, Words(_LEFT, (_TOP + _BOTTOM) / 2, "No gradient norm is logged.", "quiet", 16))
-    return (*shapes, *_chart(run, norm, norm.outline))
+    return (*shapes, *_chart(run, drawn, drawn.outline))
+
+
+def _drawn(run: RunReport) -> SeriesReport | None:
+    """The series that shows best what the run is like; a loss only where all of it has a place on a log axis."""
+    norm, loss = deciding_series(run), deciding_loss(run)
+    wanted = norm is None or run.verdict is Verdict.DIVERGING
+    if loss is None or loss.outline is None or not wanted:
+        return norm
+    if not all(value > 0 for value in loss.outline.values if math.isfinite(value)):
+        return norm
+    return replace(loss, outline=replace(loss.outline, band=None))  # a loss is to leave the range that is usual for it
 
 
 def _head(run: RunReport, runs: int) -> list[Shape]:
@@ -76,7 +90,7 @@ def _head(run: RunReport, runs: int) -> list[Shape]:
     sure = "" if run.confidence is None else f" (confidence {share(run.confidence)})"
     of = "" if runs == 1 else f", the worst of {runs} runs"
     title = shorten(escape(run_title(run.run, run.name)), _TITLE)
-    why = shorten(escape(groups[0][0].message), _WHY) if groups else "Nothing was found."
+    why = cut_short(escape(groups[0][0].message), _WHY) if groups else "Nothing was found."
     return [
         Words(24, 34, title, "ink", 19, bold=True),
         Words(24, 58, f"{run.verdict.value}{sure}{of}", _tone(run), 15, bold=True),
@@ -193,7 +207,8 @@ def _crosses(outline: Outline, axes: Axes) -> list[Shape]:
 
 
 def _legend(norm: SeriesReport, outline: Outline) -> Words:
-    parts = [escape(norm.metric), plural(norm.points, "point")]
+    what = " (the loss)" if norm.role is Role.LOSS else ""
+    parts = [escape(norm.metric) + what, plural(norm.points, "point")]
     if outline.band is not None:
         before = " before the onset" if norm.onset_step is not None else ""
         parts.append(f"shaded: usual range{before}, {number(outline.band[0])} to {number(outline.band[1])}")

@@ -22,7 +22,7 @@ _WIDEST = 60  # columns: as many values as a sketch has
 
 
 def curve_lines(run: RunReport, style: Style) -> list[str]:
-    """The sparklines of norm, loss and learning rate over one axis of steps, each with the ends of its own axis; and
+    """The sparklines of norm, loss and learning rate over one axis of steps, each with its least and largest value; and
     the numbers of the norm, or where there is none of the loss.
     """
     norm = deciding_series(run)
@@ -60,9 +60,9 @@ def _curve(values: Sequence[float | None], room: int, style: Style) -> str:
 
 
 def _axis(values: Sequence[float]) -> str:
-    """`23 to 1.3e19`, the ends of a curve's own logarithmic axis."""
+    """`23 to 1.3e19`, the smallest and the largest of what a curve shows; one number where these are as good as one."""
     ends = ends_of(values)
-    return "" if ends is None else f"{_short(ends[0])} to {_short(ends[1])}"
+    return "" if ends is None else " to ".join(dict.fromkeys(map(_short, ends)))
 
 
 def _short(value: float) -> str:

@@ -17,12 +17,9 @@ Ends = tuple[float, float]
 
 
 def ends_of(values: Sequence[float]) -> Ends | None:
-    """The sizes at the lower and the upper end of the logarithmic axis of a series; None where it has no size."""
-    logs = _logs_of(values)
-    if logs is None:
-        return None
-    low, high = logs
-    return 10**low, 10**high
+    """The smallest and the largest size of a series, zeros apart; None where it has no size."""
+    sizes = _sizes(values)
+    return (min(sizes), max(sizes)) if sizes else None
 
 
 def sparkline(values: Sequence[float], style: Style) -> str:
@@ -32,8 +29,12 @@ def sparkline(values: Sequence[float], style: Style) -> str:
     return "".join(_bar(abs(v), low, high, bars, bad, style) for v in values)
 
 
+def _sizes(values: Sequence[float]) -> list[float]:
+    return [abs(v) for v in values if math.isfinite(v) and v != 0]
+
+
 def _logs_of(values: Sequence[float]) -> Ends | None:
-    logs = [math.log10(abs(v)) for v in values if math.isfinite(v) and v != 0]
+    logs = [math.log10(size) for size in _sizes(values)]
     if not logs:
         return None
     low, high = min(logs), max(logs)

@@ -30,6 +30,7 @@ _WHY, _WIDE_WHY = 24, 28  # on a narrow screen, and with 100 columns or more, or
 _WIDE = 100
 _LEAST_NAME = 12  # columns of a name, on whatever screen
 _GAP = "  "
+_DISPENSABLE = (1, 3, 2)  # on a screen with no room for them, in this order: confidence, last value, onset
 
 
 def common_folder(names: Sequence[str]) -> str:
@@ -80,12 +81,23 @@ def _line(cells: Sequence[str], style: Style, look: str = "") -> str:
     """Cells in columns; on a screen the last is cut, so that a row stays a line."""
     mark = style.sign("…", "~")
     wide = style.columns is None or style.columns >= _WIDE
-    why = _WIDE_WHY if wide else _WHY
-    widths = (*_WIDTHS, why)
+    all_widths = (*_WIDTHS, _WIDE_WHY if wide else _WHY)
+    kept = _kept(all_widths, style.columns)
+    widths = [all_widths[i] for i in kept]
     parts = []
-    for cell, width, right in zip(cells, widths, _RIGHT, strict=False):
+    for i, width in zip(kept, widths, strict=True):
+        cell, right = cells[i], _RIGHT[i]
         short = fitted(cell, width, mark)
         parts.append(" " * (width - width_of(short)) + short if right else padded(short, width))
     parts[0] = style.paint(parts[0], look) if look else parts[0]
     room = None if style.columns is None else max(_LEAST_NAME, style.columns - sum(widths) - len(_GAP) * len(widths))
     return _GAP.join((*parts, cells[-1] if room is None else fitted(cells[-1], room, mark)))
+
+
+def _kept(widths: Sequence[int], columns: int | None) -> list[int]:
+    """The places of the columns before the name for which a screen has room."""
+    kept = list(range(len(widths)))
+    for place in _DISPENSABLE:
+        if columns is not None and sum(widths[i] + len(_GAP) for i in kept) + _LEAST_NAME > columns:
+            kept.remove(place)
+    return kept

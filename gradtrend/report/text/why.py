@@ -48,9 +48,16 @@ def next_lines(run: RunReport, style: Style) -> list[str]:
 
 def _group_lines(group: Sequence[Finding], style: Style, unit: str) -> list[str]:
     top = group[0]
-    head = f"  {severity_word(top.severity, style, 7)} {style.paint(escape(f'{top.rule} {top.name}'), 'bold')}"
-    subject = _subject(group, style, unit)
-    lines = [f"{head}{subject}{known_of(group)}"]
+    title = escape(f"{top.rule} {top.name}")
+    head, painted = (
+        f"  {severity} {name}"
+        for severity, name in (
+            (f"{top.severity:<7}", title),
+            (severity_word(top.severity, style, 7), style.paint(title, "bold")),
+        )
+    )
+    first, *rest = wrapped(f"{head.lstrip()}{_subject(group, style, unit)}{known_of(group)}", style, "  ", "    ")
+    lines = [painted + first.removeprefix(head) if first.startswith(head) else first, *rest]
     for message in messages(group):
         lines += wrapped(message, style, "    ", "    ")
     if style.verbose and top.severity is not Severity.INFO:

@@ -26,6 +26,14 @@ def shorten(text: str, limit: int, mark: str = _MIDDLE) -> str:
     return text[:head] + mark + text[len(text) - tail :]
 
 
+def cut_short(text: str, limit: int) -> str:
+    """A sentence cut after a word to at most `limit` characters: its beginning says the most."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit - 1]
+    return (head.rpartition(" ")[0] or head) + "…"
+
+
 def _escape_one(char: str) -> str:
     if unicodedata.category(char) not in _UNSAFE:
         return char

@@ -280,6 +280,16 @@ def test_the_rows_of_several_runs_open_their_reports(browser: Browser, tmp_path:
     opened.is_quiet()
 
 
+def test_the_table_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
+    report = report_of(log(tmp_path / "a", stable()), log(tmp_path / "b", exploding()))
+    opened = Opened(browser, tmp_path, report)
+    opened.page.set_viewport_size({"width": 400, "height": 800})
+    assert opened.page.evaluate("document.querySelector('.wide').scrollWidth") <= 400
+    row = opened.page.locator("table.runs tbody tr").first
+    assert {"exploding", "b"} <= set(row.inner_text().split())
+    assert "has not come back" in row.inner_text()
+
+
 def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     paths = []
     for name in HOSTILE:

@@ -19,6 +19,7 @@ from gradtrend.model.series import Outline
 from gradtrend.model.words import Role, Trend, Verdict
 from gradtrend.report import POINTS, REPORTERS, Style
 from gradtrend.report.html.report import render_html
+from gradtrend.report.wording.brief import onset_of
 from tests.places import EXPLODING
 from tests.report.drawn import HOSTILE, exploding, layered, log, report_of, stable
 from tests.report.html.pages import Page
@@ -90,6 +91,23 @@ def test_several_runs_are_a_table_worst_first(tmp_path: Path) -> None:
     assert len(page.data) == 3
     ids = [attributes.get("id") for attributes in page.attributes("section")]
     assert ids == ["all", "run-0", "run-1", "run-2"]
+
+
+def test_the_table_says_of_a_run_without_a_norm_what_its_loss_does(tmp_path: Path) -> None:
+    climbing = ({"step": i, "loss": 3 / (1 + i / 30) + max(0, i - 200) / 20} for i in range(300))
+    report = report_of(log(tmp_path / "a", climbing), log(tmp_path / "b", stable()))
+    row = next(row for row in render_html(report, Style()).split("<tr") if row.startswith(" data-verdict=diverging"))
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+    assert (cells[3], cells[4]) == (str(onset_of(report.runs[0])), "5.22")
+    assert "<svg" in cells[5]
+    assert cells[5].endswith("<small>loss</small>")
+    assert "…" not in cells[6][:-1]  # cut at its end, if at all
+
+
+def test_commands_are_code(tmp_path: Path) -> None:
+    page = render_html(report_of(log(tmp_path / "a", exploding())), Style())
+    assert "<code>gradtrend replay</code>" in page
+    assert "`gradtrend replay`" not in page
 
 
 def test_only_the_worst_of_many_have_charts_and_it_is_said(tmp_path: Path) -> None:

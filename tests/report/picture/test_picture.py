@@ -56,6 +56,19 @@ def test_of_several_runs_the_worst(tmp_path: Path) -> None:
     assert said[1].endswith("the worst of 2 runs")
 
 
+def test_without_a_norm_the_loss_is_drawn(tmp_path: Path) -> None:
+    rows = ({"step": i, "loss": 3 / (1 + i / 30)} for i in range(100))
+    svg = render_svg(report_of(log(tmp_path / "a", rows)), Style())
+    assert any(said.startswith("loss (the loss); 100 points") for said in words(svg))
+    assert "polyline" in svg
+    assert "usual range" not in svg
+
+
+def test_a_loss_that_has_no_place_on_a_log_axis_is_not(tmp_path: Path) -> None:
+    rows = ({"step": i, "loss": 1 - i / 30} for i in range(100))
+    assert "No gradient norm is logged." in words(render_svg(report_of(log(tmp_path / "a", rows)), Style()))
+
+
 def test_without_a_norm_or_a_run_it_says_so() -> None:
     assert "No run could be judged." in words(render_svg(Report(3), Style()))
     run = RunReport("run", Verdict.UNDETERMINED, None)

@@ -32,9 +32,16 @@ def test_a_single_nan_that_the_curve_does_not_show_is_marked() -> None:
     assert lines[1] == "           ✕      ✕  ✕ NaN/inf"
 
 
+def test_the_ends_of_a_curve_are_its_own_values() -> None:
+    """A noise of 2 % is drawn flat, over a decade of which the log holds nothing: its ends would be misread."""
+    quiet = replace(_NORM, onset_step=None, sketch=(2.28, 2.33) * 5)
+    assert _lines(quiet, _LR)[0].endswith("  2.3")
+    assert _lines(replace(quiet, sketch=(2.2, 2.5) * 5), _LR)[0].endswith("  2.2 to 2.5")
+
+
 def test_a_series_that_ends_early_leaves_blanks() -> None:
     short = replace(_NORM, points=5, last_step=4, onset_step=None, sketch=(1.0,) * 5)
-    assert _lines(short, _LR)[0] == "  norm   ▅▅▅▅▅       0.32 to 3.2"
+    assert _lines(short, _LR)[0] == "  norm   ▅▅▅▅▅       1"  # one number: all are as good as one
 
 
 def test_without_a_size_there_is_no_scale() -> None:

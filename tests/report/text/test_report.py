@@ -94,6 +94,14 @@ def test_layers_of_one_rule_stand_together(layered: RunReport) -> None:
     assert text.count("Check the activation.") == 1
 
 
+def test_a_long_list_of_layers_is_broken_to_the_width(layered: RunReport) -> None:
+    findings = [replace(one, layer=f"encoder.blocks.{i}.attention") for i, one in enumerate(layered.findings * 5)]
+    lines = _text(replace(layered, findings=tuple(findings)), style=Style(width=60)).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("  error   GT"))
+    assert lines[start + 1].startswith("    encoder.")
+    assert max(map(len, lines)) <= 60
+
+
 def test_findings_without_a_place_are_all_told(exploding: RunReport) -> None:
     notes = tuple(
         Finding("GT510", "damaged-log", Severity.INFO, 0.9, text) for text in ("a.jsonl is cut.", "b.jsonl is cut.")
@@ -135,7 +143,7 @@ def test_details_of_those_that_are_not_well_on_request(report: Report) -> None:
 def test_one_run_has_no_summary(stable: RunReport) -> None:
     text = _text(stable)
     assert "1 run" not in text
-    assert "  grad_norm  ▄▅  0.35 to 3.5\n" in text
+    assert "  grad_norm  ▄▅  1 to 1.2\n" in text
 
 
 def test_a_terminal_shows_what_fits_of_the_well_ones(stable: RunReport, exploding: RunReport) -> None:

@@ -18,7 +18,7 @@ def test_a_row_says_what_how_sure_since_when_and_why(exploding: RunReport) -> No
     assert " ".join(cells[4:-1]) == "norm x4e5, then NaN"
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [77, 80, 120])
 @pytest.mark.parametrize("name", ["a" * 300, "学習" * 60, "e\u0301" * 200, "x\x1b[31m\n\r\u202e" * 20])
 def test_no_name_breaks_the_columns(exploding: RunReport, name: str, columns: int) -> None:
     style = Style(columns=columns)
@@ -28,6 +28,17 @@ def test_no_name_breaks_the_columns(exploding: RunReport, name: str, columns: in
     assert "\x1b" not in line
     assert line.startswith("exploding     0.99      371")
     assert all(width_of(head) <= columns for head in head_lines("", style))
+
+
+@pytest.mark.parametrize(
+    ("columns", "heads"),
+    [(76, "verdict onset ends at why run"), (70, "verdict onset why run"), (60, "verdict why run")],
+)
+def test_a_narrow_screen_goes_without_some_columns(exploding: RunReport, columns: int, heads: str) -> None:
+    style = Style(columns=columns)
+    (head,) = head_lines("", style)
+    assert head.split() == heads.split()
+    assert width_of(row(replace(exploding, run="n" * 300), "", style)) <= columns
 
 
 def test_where_nothing_is_cut_the_name_is_whole(exploding: RunReport) -> None:

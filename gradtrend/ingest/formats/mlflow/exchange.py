@@ -20,11 +20,14 @@ _BLOCK = 1 << 18
 
 
 class Answer(NamedTuple):
-    """What a server answered; `place` is where it sends elsewhere, empty where it does not."""
+    """What a server answered; `place` is where it sends elsewhere, `after` when it wants to be asked again, both empty
+    where it does not.
+    """
 
     status: int
     content: bytes
     place: str
+    after: str = ""
 
 
 class TooMuchError(Exception):
@@ -48,7 +51,8 @@ def exchange(
                 content += piece
                 if len(content) > BYTES_AN_ANSWER:
                     raise TooMuchError(f"its answer is larger than {BYTES_AN_ANSWER >> 20} MiB")
-            answer = Answer(response.status, bytes(content), response.getheader("Location") or "")
+            said = (response.getheader(name) or "" for name in ("Location", "Retry-After"))
+            answer = Answer(response.status, bytes(content), *said)
     except Exception as error:
         if cut.is_set():
             raise _too_long(seconds) from error

@@ -8,15 +8,18 @@ import os
 import ssl
 import time
 from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from gradtrend.ingest.formats.mlflow.exchange import Answer, TooMuchError, basic, exchange
-from gradtrend.ingest.limits import MOST_PAGES, SECONDS_AN_ANSWER, SECONDS_IN_ALL
+from gradtrend.ingest.limits import LONGEST_WAIT, MOST_PAGES, SECONDS_AN_ANSWER, SECONDS_IN_ALL
 
-_PAUSE = 1.0  # seconds, before a busy server, or one that dropped the connection, is asked once more
+# Seconds before a server that dropped the connection is asked once more; before a busy one, twice as long each time.
+_PAUSE = 1.0
+_MOST_TRIES = 5  # of a busy server: 15 s in all, where it does not say how long
 _BUSY = (429, 502, 503, 504)
 _MOST_SLOW = 3  # answers of one server that came to no end, before its other runs are given up as well
 _slow: dict[str, int] = {}  # such answers by server, from one listing of its runs to the next
@@ -73,14 +76,25 @@ class Api:
 
     def _object(self, what: str, body: bytes | None) -> dict[str, Any]:
         url = f"{self.address}/api/2.0/mlflow/{what}"
-        try:
-            answer = self._answer(url, body)
-            if answer.status in _BUSY:
-                raise ConnectionError("busy")
-        except (ConnectionError, HTTPException):
-            time.sleep(_PAUSE)
-            answer = self._answer(url, body)
+        for tries in range(_MOST_TRIES):
+            try:
+                answer = self._answer(url, body)
+            except (ConnectionError, HTTPException):
+                if tries:
+                    raise
+                time.sleep(_PAUSE)
+                continue
+            if answer.status not in _BUSY:
+                break
+            if tries < _MOST_TRIES - 1:
+                self._wait(_PAUSE * 2**tries, _seconds_of(answer.after))
         return _object_of(answer)
+
+    def _wait(self, seconds: float, wanted: float) -> None:
+        """Wait as long as a busy server wants, at least some seconds. Raises RefusedError where that is too long."""
+        if wanted > LONGEST_WAIT:
+            raise RefusedError(f"it is busy, and wants to be asked again in {wanted:.0f} s", hint="Ask it later.")
+        time.sleep(max(0.0, min(max(seconds, wanted), self._until - time.monotonic())))
 
     def _answer(self, url: str, body: bytes | None) -> Answer:
         if _slow.get(self.address, 0) >= _MOST_SLOW:
@@ -94,6 +108,14 @@ class Api:
         except TooMuchError:
             _slow[self.address] = _slow.get(self.address, 0) + 1
             raise
+
+
+def _seconds_of(after: str) -> float:
+    """How long a server wants to be left alone: in seconds, or until a date; 0 where it does not say."""
+    try:
+        return float(after) if after.strip().isdecimal() else parsedate_to_datetime(after).timestamp() - time.time()
+    except (ValueError, OverflowError, OSError):
+        return 0.0
 
 
 def objects(answer: Mapping[str, Any], field: str) -> list[dict[str, Any]]:

@@ -10,7 +10,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES, adapters_of
@@ -29,7 +31,12 @@ from gradtrend.ingest.runs.finding.tree import (
     adapter_without_head,
     first_below,
     found_below,
+    may_matter,
 )
+from gradtrend.temporary import new_folder
+
+if TYPE_CHECKING:  # loaded where there is an address
+    from gradtrend.ingest.remote.address import RemoteAddress
 
 # Up to here a tree is read by one process anyway: others take about a second to start (`pipeline/parallel.py`).
 _TOGETHER_FILES = 150
@@ -46,15 +53,20 @@ def find_runs(
     wanted: WantedRuns = _ALL,
     names: Sequence[str] = (),
     known: Known | None = None,
+    room: Path | None = None,
 ) -> tuple[RunFiles, ...]:
     """The shares of the logs at a path, at least one; a share for each wanted run of a store that lies alone. `names`
     are metrics that the user says are logged there: a table with such a column is a log, whatever else its header has.
-    `known` is what was found out of the files below a folder before.
+    `known` is what was found out of the files there before. `room` is an empty folder for the mirror of a remote place,
+    by itself one that lives as long as this process.
 
-    Raises InputError for a missing or unreadable path, and for runs that are asked for and not there.
+    Raises InputError for a missing or unreadable path, and for runs that are asked for and not there; of a remote place
+    also MissingPackageError.
     """
     if not path:  # and not the current folder, which Path makes of it
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
+    if (elsewhere := _remote_address(path, source)) is not None:
+        return _found_elsewhere(elsewhere, path, source, wanted, names, room or new_folder())
     address = _address(path, source)
     place = path if address is None else address.place
     wanted = wanted if address is None else _narrowed(wanted, address.wanted)
@@ -88,6 +100,52 @@ def first_runs(path: str, source: str = "auto", names: Sequence[str] = ()) -> tu
         for share in shares
         if share.logs and share.folder not in unfinished and all(log.adapter.runs is None for log in share.logs)
     )
+
+
+def is_remote(path: str, source: str = "auto") -> bool:
+    """Whether a path is the address of a place that no reader can open. Raises InputError for one without a bucket."""
+    return _remote_address(path, source) is not None
+
+
+def shown_address(path: str, source: str = "auto") -> str:
+    """A path as people may be told it: of a remote place without passwords and signatures."""
+    try:
+        address = _remote_address(path, source)
+    except InputError:
+        return path
+    return path if address is None else address.shown
+
+
+def _remote_address(path: str, source: str) -> RemoteAddress | None:
+    if "://" not in path or not _ADDRESS.match(path) or Path(path).exists():
+        return None
+    from gradtrend.ingest.remote.address import further_address, remote_address
+
+    found = remote_address(path, source)
+    return found if found is not None or _address(path, source) is not None else further_address(path)
+
+
+def _found_elsewhere(
+    address: RemoteAddress, path: str, source: str, wanted: WantedRuns, names: Sequence[str], room: Path
+) -> tuple[RunFiles, ...]:
+    """The shares of the logs at a remote place, found in its mirror."""
+    from gradtrend.ingest.remote.mirror import mirrored
+    from gradtrend.ingest.runs.finding.elsewhere import shares_of, told_error, with_missed
+
+    matters = partial(may_matter, source)
+    try:
+        mirror, number = mirrored(address, matters, room), ""
+    except InputError:
+        outer = place_of(path)  # it may be one of several runs there
+        if outer == path or (whole := _remote_address(outer, source)) is None:
+            raise
+        mirror, number = mirrored(whole, matters, room), path.removeprefix(outer)
+    here = f"{mirror.path}{number}"
+    try:
+        found = with_missed(_found(here, source, names), mirror.root, mirror.missed)
+        return shares_of(each_stored_run(found, here, wanted, source), mirror)
+    except InputError as error:
+        raise told_error(error, mirror) from error
 
 
 def _address(path: str, source: str) -> Address | None:
@@ -137,7 +195,7 @@ def _at_address(path: str, root: Path, source: str) -> RunFiles:
     if adapter is None:
         raise InputError(
             f"{path}: not an address that gradtrend can read",
-            "Give http(s)://host:port of an MLflow tracking server, or the path of a log.",
+            "Give http(s)://host:port of an MLflow tracking server, s3://, gs://, az:// or hf:// of logs, or a path.",
         )
     return RunFiles(path, root, (LogFile(root, adapter),))
 

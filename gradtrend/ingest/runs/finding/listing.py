@@ -8,6 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -163,11 +164,13 @@ class _Walk:
             self.files[folder] = UNREADABLE
             return
         in_debug = self._below_debug or _DEBUG in folder.split(os.sep)
+        ahead = "" if folder == "." else os.path.join(folder, "")
         for entry in inside:
+            name = entry.name
             if _is_folder(entry):
-                self._meet(entry, _joined(folder, entry.name), depth + 1)
-            elif (in_debug or _matters(entry.name)) and (state := _of_file(entry, self._leave_out)) is not None:
-                self.files[_joined(folder, entry.name)] = state
+                self._meet(entry, ahead + name, depth + 1)
+            elif (in_debug or _matters(name)) and (state := _of_file(entry, self._leave_out)) is not None:
+                self.files[ahead + name] = state
 
     def _meet(self, entry: os.DirEntry[str], path: str, depth: int) -> None:
         if entry.name != _HYDRA and is_skipped_folder(entry.name):
@@ -182,10 +185,7 @@ def _name_of(entry: os.DirEntry[str]) -> str:
     return entry.name
 
 
-def _joined(folder: str, name: str) -> str:
-    return name if folder == "." else os.path.join(folder, name)
-
-
+@lru_cache(maxsize=1000)  # most files have the names of a few
 def _matters(name: str) -> bool:
     return not is_never_log(name) or _SETTINGS.search(name) is not None
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.reading.stored_runs import StoredRun
 from gradtrend.ingest.runs.finding.tree import LogFile, PassedOver
 from gradtrend.model.runlog import Note
+
+if TYPE_CHECKING:  # loaded where there is an address
+    from gradtrend.ingest.remote.objects import Remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,8 @@ class RunFiles:
     Of a run of a store that lies alone `stored` is true, `alone` says that what else lies in its folder (captures,
     settings) is its own, and `notes` are what was noticed when it was found. Of stores beside other logs `picked` are
     the runs that were asked for, None where none were. `error` is why a store cannot be read.
+
+    Of a remote place `remote` says where the logs come from; they can be read as `localized` has them.
     """
 
     name: str
@@ -44,3 +50,4 @@ class RunFiles:
     picked: Picked | None = None
     notes: tuple[Note, ...] = ()
     error: InputError | None = None
+    remote: Remote | None = None

@@ -7,6 +7,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from gradtrend.errors import InputError
@@ -30,6 +31,8 @@ _LOG_NAME = re.compile(
     r"\.(?:csv|tsv|jsonl|ndjson|wandb|out)$|tfevents|^(?:train|training|console|output)\.log$|^trainer_state\.json$",
     re.IGNORECASE,
 )
+_OF_SETTINGS = re.compile(r"\.ya?ml$", re.IGNORECASE)  # no log, but read beside one
+_HYDRA, _DEBUG = ".hydra", "debug"
 _Place = tuple[int, int]  # device and inode
 
 
@@ -91,9 +94,30 @@ def is_skipped_folder(name: str) -> bool:
 
 def is_left_out(path: str, is_link: bool, leave_out: frozenset[str]) -> bool:
     """Whether a file is one of `leave_out`, real paths. Few have such a name: only those are resolved."""
-    if not leave_out or not (is_link or any(path.endswith(os.path.basename(one)) for one in leave_out)):  # noqa: PTH119
+    if not leave_out or not (is_link or path.endswith(_names_of(leave_out))):
         return False
     return os.path.realpath(path) in leave_out
+
+
+@lru_cache(maxsize=1)
+def _names_of(files: frozenset[str]) -> tuple[str, ...]:
+    return tuple(map(os.path.basename, files))
+
+
+def may_matter(source: str, key: str) -> bool:
+    """Whether a walk would look at a file of a tree, by the names that lead to it: as a log, or for what lies beside
+    logs: settings, captured steps.
+    """
+    *folders, name = key.split("/")
+    if any((folder.startswith(".") and folder != _HYDRA) or folder in _SKIPPED_FOLDERS for folder in folders):
+        return False
+    never = _NEVER if source in SOURCES else _NOTHING
+    return _DEBUG in folders or _OF_SETTINGS.search(name) is not None or not never.search(name)
+
+
+def has_name_of_log(name: str) -> bool:
+    """Whether a file's name is one that logs have, so that one which cannot be read is worth a word."""
+    return _LOG_NAME.search(name) is not None
 
 
 def adapter_for(file: Path, source: str = "auto", names: Sequence[str] = ()) -> Adapter | None:

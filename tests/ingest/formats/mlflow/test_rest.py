@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -187,6 +188,52 @@ def test_a_busy_server_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> No
     with serving(busy) as address:
         assert server.runs(address, WantedRuns()) == []
     assert asked == ["experiments/search"] * 2
+
+
+def throttled(times: int, after: str, asked: list[float]) -> Answers:
+    """A server that answers 429 so many times, and asks to be left alone until then."""
+
+    def answers(handler: Handler, what: str) -> None:
+        asked.append(time.monotonic())
+        body = b'{"experiments": []}'
+        handler.send_response(429 if len(asked) <= times else 200)
+        handler.send_header("Retry-After", after)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answers
+
+
+def in_a_second() -> str:
+    return formatdate(time.time() + 1.5, usegmt=True)
+
+
+@pytest.mark.parametrize("after", ["1", in_a_second], ids=["seconds", "a date"])
+def test_a_server_that_asks_for_a_pause_has_it(monkeypatch: pytest.MonkeyPatch, after: str | Callable[[], str]) -> None:
+    monkeypatch.setattr(rest, "_PAUSE", 0.01)
+    asked: list[float] = []
+    with serving(throttled(1, after if isinstance(after, str) else after(), asked)) as address:
+        assert server.runs(address, WantedRuns()) == []
+    assert len(asked) == 2
+    assert asked[1] - asked[0] > 0.4
+
+
+def test_pauses_grow_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest, "_PAUSE", 0.05)
+    asked: list[float] = []
+    with serving(throttled(10**6, "soon", asked)) as address, pytest.raises(InputError, match="status 429"):
+        server.runs(address, WantedRuns())
+    assert len(asked) == 5
+    pauses = [later - earlier for earlier, later in pairwise(asked)]
+    assert all(pause >= 0.05 * 2**i for i, pause in enumerate(pauses))
+
+
+def test_nobody_waits_for_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    with serving(throttled(1, "3600", asked)) as address, pytest.raises(InputError, match="again in 3600 s"):
+        server.runs(address, WantedRuns())
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ def test_addresses_of_tracking_servers() -> None:
         (run,) = find_runs(address)
         assert run.name == address
         assert [log.adapter.name for log in run.logs] == ["mlflow"]
-    for address, source in (("s3://bucket/run", "auto"), ("http://localhost:5000", "csv")):
+    for address, source in (("nonsense://bucket/run", "auto"), ("http://localhost:5000", "csv")):
         with pytest.raises(InputError, match="not an address"):
             find_runs(address, source)
 
