@@ -2,7 +2,7 @@
 
     import gradtrend
 
-    report = gradtrend.analyze("out/run")       # one run: a folder, a log, s3://bucket/run, a DataFrame, a dict of lists
+    report = gradtrend.analyze("out/run")       # one run: a folder, a log, an s3:// address, a DataFrame, a dict
     reports = gradtrend.analyze_all("sweep")    # one after another: all runs below a path, or below several
     report.verdict, report.confidence, report.why, report.findings, report.next
     report                                  # in a notebook: the report; print(report): as text
