@@ -2,10 +2,8 @@
 
     import gradtrend
 
-    report = gradtrend.analyze("out/run")          # one run: a folder, a log, a DataFrame, a dict of lists
-    reports = gradtrend.analyze_all("sweep")       # one after another: all runs below a path, or below several
-    report = gradtrend.analyze("s3://bucket/run")  # and so of an object store, with gradtrend[remote]
-
+    report = gradtrend.analyze("out/run")       # one run: a folder, a log, an s3:// address, a DataFrame, a dict
+    reports = gradtrend.analyze_all("sweep")    # one after another: all runs below a path, or below several
     report.verdict, report.confidence, report.why, report.findings, report.next
     report                                  # in a notebook: the report; print(report): as text
     report.to_text(), report.to_json(), report.to_dict(), report.save("report.json")

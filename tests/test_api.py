@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import pydoc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -210,3 +211,38 @@ def test_a_run_that_cannot_be_read_loses_none_behind_it(
     assert [next(found).run, next(found).run] == [str(tmp_path / name) for name in "ac"]
     with pytest.raises(RuntimeError if error is ZeroDivisionError else gradtrend.InputError):
         next(found)
+
+
+def test_a_scan_is_a_sequence_of_records_with_a_text_a_table_and_files(tmp_path: Path) -> None:
+    jsonl(tmp_path / "runs" / "a" / "metrics.jsonl", fit("stable", 1))
+    jsonl(tmp_path / "runs" / "b" / "metrics.jsonl", fit("exploding", 2))
+    found = gradtrend.scan(tmp_path / "runs", processes=0, state=tmp_path / "state")
+    assert [(record.run, str(record.verdict)) for record in found] == [
+        (str(tmp_path / "runs" / "a"), "stable"),
+        (str(tmp_path / "runs" / "b"), "exploding"),
+    ]
+    assert isinstance(found, gradtrend.Scan)
+    assert isinstance(found[0], gradtrend.Record)
+    assert (len(found), len(found[:1]), found[-1].is_sick) == (2, 1, True)
+    assert repr(found) == "<Scan of 2 runs: 1 exploding, 1 stable>"
+    assert str(found).endswith("2 runs: 1 exploding, 1 stable")
+    assert found.frame()["run"].to_list() == [record.run for record in found]
+    for suffix in ("jsonl", "parquet", "csv"):
+        found.save(tmp_path / f"all.{suffix}")
+        assert (tmp_path / f"all.{suffix}").stat().st_size
+    with pytest.raises(gradtrend.ConfigError, match=r"no file of records has the suffix '\.txt'"):
+        found.save(tmp_path / "all.txt")
+    with ThreadPoolExecutor(1) as executor:
+        assert list(gradtrend.scan([tmp_path / "runs"], executor=executor, verdict="exploding")) == [found[1]]
+
+
+def test_a_scan_raises_where_no_path_can_be_read_and_only_there(tmp_path: Path) -> None:
+    jsonl(tmp_path / "runs" / "metrics.jsonl", fit("stable", 1))
+    (tmp_path / "empty").mkdir()
+    for nothing in ([tmp_path / "missing"], [tmp_path / "empty", tmp_path / "missing"]):
+        with pytest.raises(gradtrend.InputError, match=r"missing|empty"):
+            gradtrend.scan(nothing, processes=0)
+    found = gradtrend.scan([tmp_path / "missing", tmp_path / "runs"], processes=0, verdict="exploding")
+    assert (len(found), len(found.failures)) == (0, 1)
+    with pytest.raises(gradtrend.ConfigError, match="--shard 3/2"):
+        gradtrend.scan(tmp_path / "runs", shard="3/2")

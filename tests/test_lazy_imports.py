@@ -26,7 +26,9 @@ def _command(*words: str) -> str:
     return f"from gradtrend.cli import main\ntry:\n    main({list(words)!r})\nexcept SystemExit: pass"
 
 
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("analyze", "--help"), ("rule", "--help")])
+@pytest.mark.parametrize(
+    "words", [("--help",), ("--version",), ("analyze", "--help"), ("scan", "--help"), ("rule", "--help")]
+)
 def test_help_loads_neither_polars_nor_numpy(words: tuple[str, ...]) -> None:
     assert not {"polars", "numpy", "scipy", *NEVER} & loaded(_command(*words))
 
@@ -46,6 +48,12 @@ def test_analysing_json_lines_loads_only_what_it_needs() -> None:
     assert "polars" in modules
     assert not set(NEVER) & modules
     assert not any(name.startswith(("gradtrend.report.ci.", "gradtrend.pipeline.config.keys")) for name in modules)
+
+
+def test_a_scan_loads_no_cluster_and_no_statistics_for_runs_that_are_all_alike() -> None:
+    modules = loaded(_command("scan", str(RUN), "--processes", "1"))
+    assert "gradtrend.pipeline.scan.scan" in modules
+    assert not {"scipy", "dask", "distributed", "obstore", "fsspec", *NEVER} & modules
 
 
 def test_a_report_that_draws_nothing_loads_nothing_that_draws() -> None:

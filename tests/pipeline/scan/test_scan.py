@@ -246,7 +246,7 @@ def test_names_that_are_no_text(tmp_path: Path, apart: None) -> None:
     assert (said(second), second.read) == (said(first), 0)
     (root / "lr-0" / "run-0" / "hparams.yaml").write_text("lr: 7\n")
     third = scan(root, state=state)
-    assert (said(third), third.read) == (said(first), 1)
+    assert (said(third), third.read) == (said(scan(root)), 1)
 
 
 def test_what_the_call_writes_into_the_tree_is_no_run(tmp_path: Path) -> None:
