@@ -123,12 +123,15 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A path that could not be read at all. `bug` is a traceback when gradtrend itself is at fault (exit code 4)."""
+    """A path that could not be read at all. `bug` is a traceback when gradtrend itself is at fault (exit code 4);
+    `passing` says that it lies in this moment, not in what was to be read: another try may do better.
+    """
 
     path: str
     message: str
     hint: str | None = None
     bug: str | None = None
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ def _settled(
     alone = [replace(job, logs=(log,), with_debug=(), passed_over=()) for log in job.logs]
     read = parallel.in_order(partial(_read, options), alone, 0, processes)
     failures = [
-        Failure(shown_path(job, log.path), one.reason) if isinstance(one, Lost) else one
+        Failure(shown_path(job, log.path), one.reason, passing=True) if isinstance(one, Lost) else one
         for log, one in zip(job.logs, read, strict=True)
         if one is not None
     ]
@@ -98,14 +98,14 @@ def _settled(
     if not failures or not left:
         return [], failures or [whole]
     (again,) = parallel.in_order(work, [replace(job, logs=left)], 0, processes)
-    reports, others = ([], [Failure(job.name, again.reason)]) if isinstance(again, Lost) else again
+    reports, others = ([], [Failure(job.name, again.reason, passing=True)]) if isinstance(again, Lost) else again
     return reports, [*others, *failures]
 
 
 def _whole(job: RunFiles | Failure, outcome: Outcome[_T] | Lost) -> Failure | None:
     """Why nothing came of a job, where that was no error of a log, which would have been told as the log's own."""
     if isinstance(outcome, Lost):
-        return Failure(job.name if isinstance(job, RunFiles) else job.path, outcome.reason)
+        return Failure(job.name if isinstance(job, RunFiles) else job.path, outcome.reason, passing=True)
     reports, failures = outcome
     if isinstance(job, Failure) or reports or len(failures) != 1 or failures[0].path != job.name:
         return None

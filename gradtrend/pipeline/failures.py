@@ -150,12 +150,14 @@ def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failure
     except GradtrendError as error:
         failures.append(Failure(name, error.message, error.hint))
     except RecursionError:
-        failures.append(Failure(name, TOO_DEEP))
+        failures.append(Failure(name, TOO_DEEP, passing=True))
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a bug: reported as one; panics of polars are no `Exception`
         no_memory = lacks_memory(error)
-        failures.append(Failure(name, NO_MEMORY) if no_memory else _bug(name, error, whose_bug(options.source)))
+        failures.append(
+            Failure(name, NO_MEMORY, passing=True) if no_memory else _bug(name, error, whose_bug(options.source))
+        )
     return None
 
 
@@ -165,4 +167,5 @@ def _bug(path: str, error: BaseException, whose: str) -> Failure:
         f"internal error: {type(error).__name__}: {error}",
         f"This is a bug in {whose}; please report it with the output of --debug.",
         bug=traceback.format_exc(),
+        passing=True,
     )

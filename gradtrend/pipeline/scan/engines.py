@@ -140,7 +140,7 @@ def _broken(error: BaseException) -> GradtrendError:
 
 def _lost(job: Job, error: BaseException) -> Failure:
     name = job.name if isinstance(job, RunFiles) else job.path
-    return Failure(name, f"the worker that read it was lost: {type(error).__name__}: {error}", bug=None)
+    return Failure(name, f"the worker that read it was lost: {type(error).__name__}: {error}", passing=True)
 
 
 def judge_batch(version: str, packed: bytes, jobs: Sequence[Job]) -> list[Outcome[Record]]:

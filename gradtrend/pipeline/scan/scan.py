@@ -15,7 +15,7 @@ from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
 from gradtrend.pipeline.analyze import Plan, plan_of
 from gradtrend.pipeline.apart import Outcome
-from gradtrend.pipeline.failures import found_runs, is_no_ones, listing_at
+from gradtrend.pipeline.failures import found_runs, listing_at
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import Engine, Job
 from gradtrend.pipeline.scan.record import record_of_lost
@@ -144,7 +144,11 @@ class _Scan:
         found, failures = outcome
         records = (*found, *(record_of_lost(task.job, failure) for failure in failures))
         given = not found and (isinstance(task.job, Failure) or (not task.job.logs and task.job.name == task.root))
-        if task.signature is not None and not given and not any(map(_may_be_otherwise, failures)):
+        if (
+            task.signature is not None
+            and not given
+            and not any(_may_be_otherwise(task.job, failure) for failure in failures)
+        ):
             self.state.keep_share(task.share, task.signature, records)
         self.failures += [failure for failure in failures if failure.bug is not None or given]
         self._tell(records if not given else found)
@@ -228,6 +232,8 @@ def _share_names(jobs: Sequence[Job]) -> Iterator[str]:
         yield f"{name}\n{seen[name]}" if seen[name] > 1 else name
 
 
-def _may_be_otherwise(failure: Failure) -> bool:
-    """Whether another try may do better with the same files: a bug, or no memory for it."""
-    return is_no_ones(failure) or "process that read it" in failure.message or "worker that read it" in failure.message
+def _may_be_otherwise(job: Job, failure: Failure) -> bool:
+    """Whether another try may do better though nothing has changed: for want of memory, by a bug, over a network."""
+    if failure.passing or isinstance(job, Failure):
+        return True
+    return job.remote is not None or any(run.state for log in job.logs for run in log.runs)
