@@ -125,8 +125,8 @@ def _each_at_hand(
 
 def _told(failure: Failure, local: Local) -> Failure:
     """A failure in the words of the address at which the logs lie."""
-    texts = {name: text for name in ("path", "message", "hint", "bug") if (text := getattr(failure, name)) is not None}
-    return replace(failure, **{name: local.told(text) for name, text in texts.items()})
+    hint, bug = (None if text is None else local.told(text) for text in (failure.hint, failure.bug))
+    return replace(failure, path=local.told(failure.path), message=local.told(failure.message), hint=hint, bug=bug)
 
 
 def failure_of(name: str, options: AnalyzeOptions, work: Callable[[], object]) -> Failure | None:
