@@ -64,12 +64,14 @@ _ROWS = 20
     metavar="FILE",
     help="Keep what is found out here: runs that have not changed are not read again, a scan that was ended goes on.",
 )
-@click.option("--newer-than", metavar="WHEN", help="Only runs with a log written to since: 12h, 2d, 1w, or a date.")
+@click.option(
+    "--newer-than", metavar="WHEN", help="Only runs with a log written to since: 30m, 12h, 2d, 1w, or a date."
+)
 @click.option(
     "--verdict", multiple=True, metavar="LIST", help="Only runs of these verdicts; sick, unreadable are two more."
 )
-@click.option("--include", multiple=True, metavar="GLOB", help="Only runs of such a name ('*/lr-0.1/*').")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="No runs of such a name.")
+@click.option("--include", multiple=True, metavar="GLOB", help="Only runs of such a whole name ('*/lr-0.1/*').")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="No runs of such a whole name.")
 @click.option("--rows", type=click.IntRange(min=0), default=_ROWS, show_default=True, help="Rows of the table.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N shares of the runs, for N machines or jobs.")
 @click.option(
@@ -127,7 +129,13 @@ def scan(roots: tuple[str, ...], **given: Any) -> int:
         _tell(scanned.records, scanned.tells, given)
     elif given["merge"]:
         emit("".join(map(record_line, scanned.records)))
-    files.finish(scanned.records)
+    if scanned.failures and not scanned.records and given["outputs"]:
+        files.abandon()
+        announce("nothing was written: a file that is there keeps what an earlier scan has found")
+    else:
+        files.finish(scanned.records)
+    for pattern in scanned.unmatched:
+        announce(f"{pattern!r} fits no run: patterns are of whole names, as `-o` has them ('*/lr-0.1/*')")
     tell_failures(scanned.failures, given["debug"])
     if any(failure.bug for failure in scanned.failures):
         return Exit.BUG
@@ -219,7 +227,7 @@ def _engine(given: dict[str, Any]) -> Iterator[Engine]:
 def _tell(records: Sequence[Record], tells: Sequence[str], given: dict[str, Any]) -> None:
     from gradtrend.report.text.scan import scan_text
 
-    emit(scan_text(records, given["rows"], tells, stdout_style(given["color"])))
+    emit(scan_text(records, given["rows"], tells, stdout_style(given["color"]), bool(given["outputs"])))
 
 
 def _what_is_done(seen: _Seen, given: dict[str, Any]) -> Exit:

@@ -48,7 +48,11 @@ class ObjectStore:
 
     def _opened(self) -> Any:
         s3 = self._address.scheme in ("s3", "s3a")
-        plain = s3 and any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
+        said = {name: os.environ[name] for name in _ENDPOINTS if s3 and os.environ.get(name)}
+        for name, endpoint in said.items():
+            if "://" not in endpoint:
+                raise InputError(f"{name} is no address: {endpoint}", "Write http:// or https:// before it.")
+        plain = any(endpoint.startswith("http://") for endpoint in said.values())
         try:
             more = {"credential_provider": provider} if s3 and (provider := _provider_of_boto3()) is not None else {}
             url = f"{self._address.scheme}://{self._address.bucket}"

@@ -124,6 +124,9 @@ def _wrong_keys(data: Mapping[str, Any], kinds: Mapping[str, str], where: str = 
         if key not in kinds:
             near = difflib.get_close_matches(key.replace("_", "-").lower(), kinds, n=1)
             known = f"did you mean {near[0]}?" if near else f"it must be one of {', '.join(kinds)}"
+            known = (
+                "leave [tool.gradtrend] out, which pyproject.toml alone has" if key == "tool" and not where else known
+            )
             yield f"{where}{key}: unknown key; {known}"
         elif not _KINDS[kinds[key]](value):
             yield f"{where}{key}: must be {kinds[key]}, not {_shown(value)}"

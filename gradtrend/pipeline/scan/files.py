@@ -13,7 +13,7 @@ from gradtrend.model.report import Failure
 from gradtrend.pipeline.scan.scan import Scanned, in_order
 from gradtrend.pipeline.scan.state import State
 from gradtrend.pipeline.scan.tells import tells_of
-from gradtrend.pipeline.scan.wanted import Wanted
+from gradtrend.pipeline.scan.wanted import Wanted, unmatched
 from gradtrend.report.json.records import record_from_dict, record_from_line, record_line, row_of
 
 if TYPE_CHECKING:
@@ -83,8 +83,13 @@ def merged(paths: Sequence[Path], wanted: Wanted, tell: bool = False) -> Scanned
             known = found.get((record.run, record.name))
             if known is None or (known.modified or 0.0) <= (record.modified or 0.0):
                 found[record.run, record.name] = record
-    kept = in_order(record for record in found.values() if wanted.has(record))
-    return Scanned(kept, tuple(failures), tells=tells_of(kept, State()) if tell else ())
+    compared = in_order(record for record in found.values() if wanted.compares(record))
+    return Scanned(
+        records=tuple(record for record in compared if wanted.has(record)),
+        failures=tuple(failures),
+        tells=tells_of(compared, State()) if tell else (),
+        unmatched=tuple(sorted(unmatched((*wanted.include, *wanted.exclude), found.values()))),
+    )
 
 
 def _records_in(path: Path) -> tuple[list[Record], Failure | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gradtrend.ingest import RunFiles, size_and_time
+from gradtrend.ingest import RunFiles, shown_path, size_and_time
 from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
 from gradtrend.model.runlog import RunLog
@@ -26,7 +26,8 @@ def record_of_lost(job: RunFiles | Failure, failure: Failure) -> Record:
     record = record_of_failure(failure)
     if isinstance(job, Failure):
         return record
-    size, modified = _in_all(size_and_time(log.path) for log in job.logs)
+    own = [log.path for log in job.logs if shown_path(job, log.path) == failure.path]
+    size, modified = _in_all(map(size_and_time, own or [log.path for log in job.logs]))
     return replace(record, size=size, modified=modified)
 
 

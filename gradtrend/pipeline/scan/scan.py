@@ -21,7 +21,7 @@ from gradtrend.pipeline.scan.engines import Engine, Job
 from gradtrend.pipeline.scan.record import record_of_lost
 from gradtrend.pipeline.scan.state import Root, State, open_state
 from gradtrend.pipeline.scan.tells import tells_of
-from gradtrend.pipeline.scan.wanted import Wanted
+from gradtrend.pipeline.scan.wanted import Wanted, unmatched
 from gradtrend.version import __version__
 
 # Records of runs that are wanted, as soon as they are there, and how many pieces of work are done, of how many.
@@ -33,7 +33,7 @@ class Scanned:
     """The outcome of a scan: the wanted runs in the order of their names, failures of the paths that were given or of
     gradtrend itself, and how many shares of logs were read and how many were as they were known. `forgot` says that the
     state was of another version, other rules or options. `tells` are sentences on what tells sick runs from healthy
-    ones, where they were asked for.
+    ones, where they were asked for; `unmatched` are patterns that fitted no run.
     """
 
     records: tuple[Record, ...]
@@ -42,6 +42,7 @@ class Scanned:
     known: int = 0
     forgot: bool = False
     tells: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -57,12 +58,15 @@ class _Root:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Logs to be read: the path that was given, what they are called in the state, how their files are, the job."""
+    """Logs to be read: the path that was given, what they are called in the state, how their files are, the job, and
+    whether they are all that lies at the path.
+    """
 
     root: str
     share: str
     signature: str | None
     job: Job
+    alone: bool
 
 
 @dataclass(slots=True)
@@ -74,7 +78,8 @@ class _Scan:
     state: State
     leave_out: frozenset[str]
     heard: Heard
-    records: list[Record] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)  # of all verdicts
+    unmatched: set[str] = field(default_factory=set)  # patterns that no run has fitted so far
     failures: list[Failure] = field(default_factory=list)
     roots: list[_Root] = field(default_factory=list)
     tasks: list[_Task] = field(default_factory=list)
@@ -93,9 +98,10 @@ class _Scan:
         before = self.state.roots.get(root.name)
         if before is not None and root.digest == before.digest and self._has_all(before.shares):
             root.shares += before.shares
+            alone = len(before.shares) == 1
             for share, _ in before.shares:
-                if self.wanted.in_shard(share):
-                    self._take_known(self.state.shares[share][1])
+                if alone or self.wanted.in_shard(share):
+                    self._take_known(self.state.shares[share][1], alone)
             return
         formats: dict[str, tuple[int, int, str]] = {}
         known = Known(self.state.format_of, lambda *found: formats.update({found[0]: found[1:]}), self.leave_out)
@@ -106,15 +112,16 @@ class _Scan:
         for job, share in zip(jobs, _share_names(jobs), strict=True):
             signature = next(signed) if isinstance(job, RunFiles) else None
             root.shares.append((share, signature))
-            if not self.wanted.in_shard(share):
+            alone = len(jobs) == 1  # then each machine reads it, and takes its share of the runs
+            if not (alone or self.wanted.in_shard(share)):
                 continue
             if isinstance(job, RunFiles) and not self.wanted.may_have(job, listing):
                 continue
             records = self.state.records_of(share, signature)
             if records is None:
-                self.tasks.append(_Task(path, share, signature, job))
+                self.tasks.append(_Task(path, share, signature, job, alone))
             else:
-                self._take_known(records)
+                self._take_known(records, alone)
 
     def _adds(self, path: str, listing: Listing) -> bool:
         """Whether a path has files that no other has: each run is told once."""
@@ -125,18 +132,21 @@ class _Scan:
         self.seen |= files
         return new
 
-    def _has_all(self, shares: Iterable[tuple[str, str | None]]) -> bool:
-        return all(self.state.records_of(*share) is not None for share in shares if self.wanted.in_shard(share[0]))
+    def _has_all(self, shares: Sequence[tuple[str, str | None]]) -> bool:
+        mine = [share for share in shares if len(shares) == 1 or self.wanted.in_shard(share[0])]
+        return all(self.state.records_of(*share) is not None for share in mine)
 
-    def _take_known(self, records: Sequence[Record]) -> None:
+    def _take_known(self, records: Sequence[Record], alone: bool) -> None:
         self.known += 1
-        self._tell(records)
+        self._tell(records, alone)
 
-    def _tell(self, records: Sequence[Record]) -> None:
-        wanted = [record for record in records if self.wanted.has(record)]
-        self.records += wanted
+    def _tell(self, records: Sequence[Record], alone: bool) -> None:
+        mine = [record for record in records if not alone or self.wanted.in_shard(f"{record.run}\n{record.name}")]
+        self.unmatched &= unmatched(self.unmatched, mine)
+        compared = [record for record in mine if self.wanted.compares(record)]
+        self.records += compared
         self.done += 1
-        self.heard(wanted, self.done, self.known + len(self.tasks))
+        self.heard([record for record in compared if self.wanted.has(record)], self.done, self.known + len(self.tasks))
 
     def take(self, place: int, outcome: Outcome[Record]) -> None:
         """Take what came of a task."""
@@ -151,7 +161,7 @@ class _Scan:
         ):
             self.state.keep_share(task.share, task.signature, records)
         self.failures += [failure for failure in failures if failure.bug is not None or given]
-        self._tell(records if not given else found)
+        self._tell(records if not given else found, task.alone)
 
     def keep_roots(self) -> None:
         """Say in the state of which roots all is known."""
@@ -162,9 +172,16 @@ class _Scan:
 
     def outcome(self, tell: bool) -> Scanned:
         """What came of it."""
-        records = in_order(self.records)
-        tells = tells_of(records, self.state) if tell else ()
-        return Scanned(records, tuple(self.failures), len(self.tasks), self.known, self.state.was_other, tells)
+        compared = in_order(self.records)
+        return Scanned(
+            records=tuple(record for record in compared if self.wanted.has(record)),
+            failures=tuple(self.failures),
+            read=len(self.tasks),
+            known=self.known,
+            forgot=self.state.was_other,
+            tells=tells_of(compared, self.state) if tell else (),
+            unmatched=tuple(sorted(self.unmatched)),
+        )
 
 
 def scan_all(
@@ -189,6 +206,7 @@ def scan_all(
     finished = False
     try:
         scan = _Scan(plan, wanted, memory, frozenset(own), heard, seen=set() if len(paths) > 1 else None)
+        scan.unmatched |= {*wanted.include, *wanted.exclude}
         for path in _from_above(paths):
             scan.find(path)
         engine(plan, [task.job for task in scan.tasks], scan.take)

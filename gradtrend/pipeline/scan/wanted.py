@@ -40,19 +40,23 @@ class Wanted:
 
     def has(self, record: Record) -> bool:
         """Whether a run is wanted, of whatever share."""
-        if self.verdicts and record.verdict not in self.verdicts:
-            return False
+        return self.compares(record) and (not self.verdicts or record.verdict in self.verdicts)
+
+    def compares(self, record: Record) -> bool:
+        """Whether a run is among those that are wanted, of any verdict: what tells sick from healthy takes both."""
         if self.newer_than is not None and record.modified is not None and record.modified < self.newer_than:
             return False
-        names = [record.run] if record.name is None else [record.run, record.name]
+        names = _names(record)
         return not _match(names, self.exclude) and (not self.include or _match(names, self.include))
 
-    def in_shard(self, share: str) -> bool:
-        """Whether logs that are read together fall to this machine: by their name alone, so that all agree on it."""
+    def in_shard(self, name: str) -> bool:
+        """Whether logs that are read together, or a run, fall to this machine: by their name alone, so that all agree
+        on it.
+        """
         if self.shard is None:
             return True
         number, count = self.shard
-        return crc32(share.encode("utf-8", "surrogateescape")) % count == number - 1
+        return crc32(name.encode("utf-8", "surrogateescape")) % count == number - 1
 
     def may_have(self, share: RunFiles, listing: Listing | None) -> bool:
         """Whether a share may hold a wanted run, as far as can be told without reading it."""
@@ -69,6 +73,20 @@ class Wanted:
             return any(held.modified >= self.newer_than for held in share.remote.objects)
         states = [None if listing is None else listing.files.get(str(log.path)) for log in share.logs]
         return any(state is None or state.modified / 1e9 >= self.newer_than for state in states)
+
+
+def unmatched(patterns: Iterable[str], records: Iterable[Record]) -> set[str]:
+    """The patterns that fit none of some runs."""
+    left = set(patterns)
+    for record in records:
+        if not left:
+            break
+        left -= {pattern for pattern in left if _match(_names(record), [pattern])}
+    return left
+
+
+def _names(record: Record) -> list[str]:
+    return [record.run] if record.name is None else [record.run, record.name]
 
 
 def _match(names: Iterable[str], patterns: Sequence[str]) -> bool:

@@ -15,19 +15,25 @@ from gradtrend.report.wording.subject import run_title
 UNREADABLE = "unreadable"  # what is said in place of a verdict of runs that could not be read
 
 
-def scan_text(records: Sequence[Record], rows: int | None, tells: Sequence[str], style: Style) -> str:
+def scan_text(
+    records: Sequence[Record], rows: int | None, tells: Sequence[str], style: Style, kept: bool = False
+) -> str:
     """The runs that are not well as a table, the worst first, at most `rows` of them; what tells the sick from the
-    healthy, as `tells` has it; and how many have which verdict.
+    healthy, as `tells` has it; and how many have which verdict. `kept` says that all are written to a file.
     """
     ill = [record for record in by_badness(records) if not record.is_well]
     shown = ill if rows is None else ill[:rows]
     below = common_folder([record.run for record in records])
     lines = [*head_lines(below, style), *(_row(record, below, style) for record in shown)] if shown else []
     if len(shown) < len(ill):
-        more = (
-            f"{len(ill) - len(shown):,} more that are not well: --rows {len(ill)} lists them, -o runs.jsonl keeps all"
+        left = len(ill) - len(shown)
+        count = (
+            f"{left:,} more that {'is' if left == 1 else 'are'}"
+            if shown
+            else f"{left:,} that {'is' if left == 1 else 'are'}"
         )
-        lines.append(style.paint(more, "dim"))
+        how = f"--rows {len(ill)} lists {'it' if left == 1 else 'them'}" + ("" if kept else ", -o runs.jsonl keeps all")
+        lines.append(style.paint(f"{count} not well: {how}", "dim"))
     blocks = [lines, _in_lines(tells, style), [scan_summary(records)]]
     return "\n".join("".join(f"{one}\n" for one in block) for block in blocks if block)
 
