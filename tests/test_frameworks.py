@@ -20,6 +20,7 @@ import gradtrend
 from tests.places import LIGHTLY
 from tests.test_readme import README, blocks, page
 
+pytestmark = pytest.mark.slow
 TABLE = README.split("\n## Your training\n")[1].split("\n## ")[0]
 CLIPPED = "GT501"
 MODEL = """

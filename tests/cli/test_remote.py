@@ -20,6 +20,7 @@ from tests.places import EXPLODING, ROOT, RUNS
 from tests.processes import SOURCE
 from tests.remote import BUCKET, S3, gradtrend, proxy_before, rows, s3_server
 
+pytestmark = pytest.mark.slow
 AT = f"s3://{BUCKET}"
 STORES = ("lightly", "tensorboard", "wandb", "trackio", "dvclive")
 

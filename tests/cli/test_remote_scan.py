@@ -11,6 +11,7 @@ import pytest
 
 from tests.remote import BUCKET, S3, Proxy, gradtrend, proxy_before, rows, s3_server
 
+pytestmark = pytest.mark.slow
 AT = f"s3://{BUCKET}/runs"
 MANY = 160  # runs, more than are read together whatever their places
 

@@ -17,6 +17,7 @@ from gradtrend.model.runlog import RunLog
 from tests.places import EXPLODING
 from tests.remote import BUCKET, S3, Proxy, error_body, proxy_before, rows, s3_server
 
+pytestmark = pytest.mark.slow
 LONG = rows(4000)  # beyond the first bytes of it
 AT = f"s3://{BUCKET}"
 

@@ -26,6 +26,7 @@ from tests.cli.calls import gradtrend
 from tests.pipeline.scan.scans import runs, said, scan
 from tests.processes import SOURCE
 
+pytestmark = pytest.mark.slow
 _SECONDS = 30.0  # for a process to start, on a machine with much else to do
 
 
