@@ -237,3 +237,24 @@ def test_ten_thousand_runs_of_two_hundred() -> None:
     start = time.process_time()
     assert contrasts(runs).tested == 200
     assert time.process_time() - start < 6  # 2 s here
+
+
+@pytest.mark.parametrize(("runs", "ill"), [(10_000, 3), (2000, 3), (300, 4)])
+def test_a_few_sick_runs_of_a_large_sweep(runs: int, ill: int) -> None:
+    rng = random.Random(runs)
+    sweep = random_search(rng, runs)
+    rates = sorted(10 ** rng.uniform(-5, 0) for _ in range(runs))
+    found = contrasts([(i >= runs - ill, run | {"lr": rates[i]}) for i, run in enumerate(sweep)])
+    assert found.tested >= 9  # the others could not come to anything
+    assert found.found[0].names == ("lr",)
+    assert found.found[0].inside == Part(ill, ill)
+
+
+def test_few_sick_of_ten_thousand_take_no_longer() -> None:
+    """With ties, of which no two hyperparameters have the same."""
+    rng = random.Random(0)
+    runs: list[Run] = [(i < 3, {f"x{j}": rng.randrange(3000) for j in range(60)}) for i in range(10_000)]
+    contrasts(runs[:50])  # loads scipy
+    start = time.process_time()
+    assert contrasts(runs).tested == 60
+    assert time.process_time() - start < 5  # 1.5 s here

@@ -62,3 +62,44 @@ def test_as_scipy_without_ties_and_near_it_where_both_are_large(monkeypatch: pyt
 
 def test_infinity_is_the_largest() -> None:
     assert rank_p(np.array([1, 2, 3, 4, 5, 6, np.inf, np.inf]), mask(8, [5, 6, 7])) == pytest.approx(2 / 56)
+
+
+@pytest.mark.parametrize(("runs", "ill", "at_most"), [(10_000, 3, 1.3e-11), (4000, 5, 1e-11), (2000, 2, 1.1e-6)])
+def test_few_sick_among_many(runs: int, ill: int, at_most: float) -> None:
+    """Those with the largest values, with which the normal approximation says 0.0027, 1e-4 and 0.014."""
+    values = np.arange(float(runs))
+    for sick in (values >= runs - ill, values < ill):
+        assert least_rank_p(values, ill) * 0.99 <= rank_p(values, sick) <= at_most
+        assert rank_p(values, ~sick) == pytest.approx(rank_p(values, sick))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_counted_by_transform_as_by_shifts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(150, 400))
+    ill = int(rng.integers(1, int((5 * size) ** 0.5) + 1))
+    sick = mask(size, list(rng.choice(size, ill, replace=False)))
+    values = rng.choice(rng.choice([3, 10, 1000]), size) + 0.3 * sick * rng.integers(0, 1000)
+    monkeypatch.setattr(ranks, "_MOST_WORK", 10**12)
+    counted = rank_p(values, sick)
+    monkeypatch.setattr(ranks, "_MOST_WORK", -1)
+    rounded = rank_p(values, sick)
+    assert rounded == pytest.approx(counted, rel=0.5, abs=1e-11)  # the ranks are rounded to a hundred or two
+    ranks._odds.cache_clear()
+    monkeypatch.setattr(ranks, "_MOST_PRODUCTS", 10**9)
+    assert rank_p(values, sick) == pytest.approx(counted, rel=1e-6, abs=1e-11)
+    ranks._odds.cache_clear()
+
+
+@pytest.mark.parametrize("ill", [3, 12, 40])
+@pytest.mark.parametrize("different", [2000, 40, 0])
+def test_by_chance_small_ones_are_as_rare_as_is_said(ill: int, different: int) -> None:
+    """Of 2,000 runs, whose values all differ, come from a short list, or are nearly all zero."""
+    rng = np.random.default_rng(ill)
+    values = rng.permutation(2000) % different if different else np.where(rng.random(2000) < 0.88, 0, rng.random(2000))
+    values = values.astype(float)
+    ps = np.array([rank_p(values, mask(2000, list(rng.choice(2000, ill, replace=False)))) for _ in range(3000)])
+    assert (ps <= 0.05).mean() <= 0.05 + 0.012  # three standard deviations
+    assert (ps <= 0.002).mean() <= 0.002 + 0.003
+    if different == 2000:
+        assert (ps <= 0.05).mean() >= 0.05 - 0.012
