@@ -82,6 +82,7 @@ class Settings:
 
 Scalar = bool | int | float | str | None  # the value of a hyperparameter
 Hyperparameters = tuple[tuple[str, Scalar], ...]
+LEFT_OUT = "(left out)"  # stands for the value of a hyperparameter that looks like a secret
 
 # What lines of a log may mention beside its metrics, of what a rule or an order of actions can depend on.
 SIGNS = frozenset(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradtrend.model.runlog import Scalar
+from gradtrend.model.runlog import LEFT_OUT, Scalar
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -48,10 +48,15 @@ class Column:
 
 
 def columns_of(runs: Sequence[Mapping[str, Scalar]]) -> Iterator[Column]:
-    """One column for each name that any run has, by name; of more than `MOST_NAMES` for those that most runs have."""
+    """One column for each name that any run has, by name; of more than `MOST_NAMES` for those that most runs have.
+
+    None for a name whose value was left out of a run: which runs that holds for says nothing of what they were given.
+    """
     counts = Counter(chain.from_iterable(runs))
     for name in sorted(sorted(counts, key=lambda name: (-counts[name], name))[:MOST_NAMES]):
-        yield _column(name, [run.get(name, _MISSING) for run in runs])
+        column = _column(name, [run.get(name, _MISSING) for run in runs])
+        if LEFT_OUT not in column.values:
+            yield column
 
 
 def _column(name: str, raw: list[Any]) -> Column:

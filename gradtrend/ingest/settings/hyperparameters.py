@@ -1,7 +1,7 @@
 """All that a run was given, from the mappings that its settings are read from too.
 
-Names are the nested paths joined by `/`, spelt as they are in the file. What looks like a secret is left out: a report
-is passed on.
+Names are the nested paths joined by `/`, spelt as they are in the file. A report is passed on: the value of what looks
+like a secret is left out, and its name has `LEFT_OUT` in its place, so that nobody takes it for one that was not given.
 """
 
 from __future__ import annotations
@@ -21,21 +21,36 @@ from gradtrend.ingest.limits import (
     MOST_HYPERPARAMETERS,
     MOST_IN_A_LIST,
 )
-from gradtrend.model.runlog import Hyperparameters, Scalar
+from gradtrend.model.runlog import LEFT_OUT, Hyperparameters, Scalar
 
 _MOST_BITS = 64  # of a whole number; a longer one is a hash
 _SAME = str.maketrans("-.", "_/")  # `model.lr` of one source is `model/lr` of another
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# The last words of a name whose text nobody else is to read. A number of tokens or a sort key is another matter.
+# The last words of a name whose value nobody else is to read. A sort key or the key of a batch is another matter, and
+# so is a `pass` over data: it counts alone or behind what one logs in to.
 _SECRET = re.compile(
-    r"(?:^|.*[^a-z0-9])(?:passw(?:or)?d|passwd|pwd|passphrase|secrets?|credentials?|token|apikey|bearer|cookie|dsn"
-    r"|(?:api|access|private|secret|license|account|auth|signing|encryption|ssh|aws|wandb|comet|neptune|hf|client)"
-    r"[^a-z0-9]?keys?|key[^a-z0-9]?id|(?:connection|conn)[^a-z0-9]?str(?:ing)?|authorization|webhook)"
+    r"(?:^|.*[^a-z0-9])(?:passw(?:or)?d|passwd|pwd|passphrase|secrets?|credentials?|apikey|bearer|cookie|dsn"
+    r"|(?:api|access|private|secret|license|account|auth|signing|encryption|ssh|aws|wandb|comet|neptune|hf|client"
+    r"|openai|anthropic|claude|gemini|google|gcp|azure|mistral|cohere|groq|openrouter|replicate|together|deepseek"
+    r"|huggingface|hub|mlflow|clearml|langsmith|langchain|pinecone|serpapi|nvidia|ngc|github|gitlab|slack|sas|storage)"
+    r"[^a-z0-9]?keys?|key[^a-z0-9]?id|(?:connection|conn)[^a-z0-9]?str(?:ing)?|authorization|webhook"
+    r"|(?:auth|db|database|user|admin|root|login|smtp|mail|email|ftp|sftp|ssh|http|proxy|redis|pg|postgres|mysql|mongo"
+    r"|sql|server|remote|rabbitmq|my)[^a-z0-9]?pass)"
 )
-# Text that is a secret whatever its name: tokens by what they begin with, and an address with a password in it.
+# Of these the text alone: a number is a token's id, a text behind a tokenizer's own words is what it stands for.
+_TOKEN = re.compile(
+    r"(?:^|.*[^a-z0-9])(?<!(?:pad|bos|eos|unk|cls|sep)[^a-z0-9])(?<!(?:mask|stop)[^a-z0-9])"
+    r"(?<!(?:start|image|class|audio|video)[^a-z0-9])token"
+)
+# Text that is a secret whatever its name: keys by what they begin with and how long they are, what signs an address
+# or opens an account, and an address with a password in it, which may have a slash; digits before one are a port.
 _SECRET_TEXT = re.compile(
-    r"(?:hf_|sk-|ghp_|gho_|github_pat_|glpat-|xox[abp]-|AKIA|ASIA|AIza|eyJhbGci)[\w\-.]{12,}|Bearer \S"
-    r"|[a-z][a-z0-9+.\-]*://[^/\s:@]*:[^/\s@]+@|-----BEGIN"
+    r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{30}|sk-(?=[\w\-]*\d)[\w\-]*[A-Za-z0-9]{16}|gh[oprsu]_[A-Za-z0-9]{30}"
+    r"|github_pat_\w{30}|glpat-[\w\-]{20}|xox[abeprs]-(?=[\w\-]*\d)[\w\-]{20}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"
+    r"|AIza[\w\-]{35}|nvapi-[\w\-]{40}|gsk_[A-Za-z0-9]{40}|eyJ[\w\-]{10,}\.[\w\-]{10,})"
+    r"|(?<![A-Za-z0-9])Bearer \S|-----BEGIN"
+    r"|(?<![A-Za-z0-9])(?i:signature|AccountKey|SharedAccessKey|SharedAccessSignature)=[^\s&;]|[?&;](?i:sig)=[^\s&;]"
+    r"|[A-Za-z][A-Za-z0-9+.\-]*://[^/\s:@]*:(?!\d{1,5}/)[^\s@]+@(?!sha256:)"
 )
 
 
@@ -76,10 +91,16 @@ def _leaves(values: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> Iter
         if isinstance(value, Mapping):
             if depth < DEEPEST_HYPERPARAMETER:
                 yield from _leaves(value, f"{name}/", depth + 1)
-        elif (
-            len(name) <= LONGEST_NAME and not isinstance(scalar := _scalar(value), _Left) and not _secret(name, scalar)
-        ):
-            yield depth, name, scalar
+        elif len(name) <= LONGEST_NAME and not isinstance(kept := _kept(name, value), _Left):
+            yield depth, name, kept
+
+
+def _kept(name: str, value: Any) -> Scalar | _Left:
+    """The value as it is kept, `LEFT_OUT` for a secret, be it too long to be kept."""
+    scalar = _scalar(value)
+    if isinstance(scalar, _Left):
+        return LEFT_OUT if any(_names_secret(name)) else scalar
+    return LEFT_OUT if _secret(name, scalar) else scalar
 
 
 def _scalar(value: Any) -> Scalar | _Left:
@@ -111,12 +132,16 @@ def _list_text(values: list[Any] | tuple[Any, ...]) -> str | _Left:
 
 
 def _secret(name: str, value: Scalar) -> bool:
-    """Whether a text is nobody's business, by its name or by itself."""
-    if not isinstance(value, str) or not value:
+    """Whether a value is nobody's business, by its name or by itself; a switch tells nothing, and neither does ""."""
+    if value is None or value == "" or isinstance(value, bool):
         return False
-    return _names_secret(name) or _SECRET_TEXT.search(value) is not None
+    strictly, as_text = _names_secret(name)
+    return strictly or (isinstance(value, str) and (as_text or _SECRET_TEXT.search(value) is not None))
 
 
 @lru_cache(maxsize=4096)  # the runs of a sweep have the same names
-def _names_secret(name: str) -> bool:
-    return any(_SECRET.fullmatch(_CAMEL.sub("_", part).lower()) for part in re.split(r"[/.]", name))
+def _names_secret(name: str) -> tuple[bool, bool]:
+    """Whether any value of that name is a secret, and whether a text is."""
+    parts = [_CAMEL.sub("_", part).lower() for part in re.split(r"[/.]", name)]
+    strictly = parts[-1] == "pass" or any(_SECRET.fullmatch(part) for part in parts)
+    return strictly, any(_TOKEN.fullmatch(part) for part in parts)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gradtrend.detect.contrast import contrasts
 from gradtrend.model.many.contrast import Contrast, ContrastKind, Contrasts, Outcome, Part, Spread
-from gradtrend.model.runlog import Scalar
+from gradtrend.model.runlog import LEFT_OUT, Scalar
 
 Run = tuple[bool, dict[str, Scalar]]
 
@@ -258,3 +258,10 @@ def test_few_sick_of_ten_thousand_take_no_longer() -> None:
     start = time.process_time()
     assert contrasts(runs).tested == 60
     assert time.process_time() - start < 5  # 1.5 s here
+
+
+def test_what_was_left_out_of_some_runs_is_not_compared() -> None:
+    runs: list[Run] = [(i < 9, {"lr": i % 4, "note": LEFT_OUT if i < 9 else "x", "n": i % 2}) for i in range(20)]
+    found = contrasts(runs)
+    assert (found.outcome, found.logged) == (Outcome.NOTHING_FOUND, 2)
+    assert not any("note" in contrast.names for contrast in found.ranked)
