@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     TOO_FEW_RUNS = "too-few-runs"  # no hyperparameter could have told them apart, however its values lie
     NOTHING_VARIES = "nothing-varies"  # the same in all runs
     NOTHING_LOGGED = "nothing-logged"
-    ONE_SIDED = "one-sided"  # all runs are sick, or none is
+    ONE_SIDED = "one-sided"  # all runs are sick, or none is, or there are none
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradtrend.model.many.badness import badness, is_sick, is_well
+from gradtrend.model.runlog import Hyperparameters
 from gradtrend.model.words import Severity, Verdict
-
-Scalar = bool | int | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Record:
     formats: tuple[str, ...] = ()
     size: int | None = None
     modified: float | None = None
-    hyperparameters: tuple[tuple[str, Scalar], ...] = ()
+    hyperparameters: Hyperparameters = ()
     failure: str | None = None
     hint: str | None = None
 

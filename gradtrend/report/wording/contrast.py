@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradtrend.model.many.contrast import Contrast, ContrastKind, Contrasts, Outcome, Part, Spread
 from gradtrend.model.runlog import Scalar
 from gradtrend.report.wording.escape import escape, shorten
-from gradtrend.report.wording.numbers import number, plural
+from gradtrend.report.wording.numbers import number
 
 MOST_CONTRASTS = 5  # that are told: those behind them mostly hang together with the first
 NO_CAUSE = "What goes together need not be the cause: change one of these alone to know."
@@ -23,7 +23,7 @@ def contrast_lines(contrasts: Contrasts, most: int = MOST_CONTRASTS) -> list[str
         return [_why_none(contrasts)]
     lines = [contrast_line(contrast, contrasts.tested) for contrast in found[:most]]
     if len(found) > most:
-        lines.append(f"{len(found) - most} more of {contrasts.tested} tested")
+        lines.append(f"{len(found) - most:,} more of {contrasts.tested:,} tested")
     return [*lines, NO_CAUSE]
 
 
@@ -41,7 +41,7 @@ def contrast_line(contrast: Contrast, tested: int) -> str:
         )
     else:
         said = f"{name}: where it is set, {_sick(contrast.inside)} are sick, elsewhere {_sick(contrast.outside)}"
-    return f"{said} (p {_p(contrast.corrected_p)}, of {tested} tested){_others(contrast.names[1:])}"
+    return f"{said} (p {_p(contrast.corrected_p)}, of {tested:,} tested){_others(contrast.names[1:])}"
 
 
 def _by_size(name: str, contrast: Contrast) -> str:
@@ -63,7 +63,7 @@ def _spread(spread: Spread) -> str:
 
 
 def _sick(part: Part) -> str:
-    return f"{part.sick} of {part.runs}"
+    return f"{part.sick:,} of {part.runs:,}"
 
 
 def _p(p: float) -> str:
@@ -87,7 +87,7 @@ def _others(names: tuple[str, ...]) -> str:
     if not names:
         return ""
     told = ", ".join(_name(name) for name in names[:_MOST_NAMES])
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
     return f"; {told}{more} {'parts' if len(names) == 1 else 'part'} the runs in the same way"
 
 
@@ -97,17 +97,22 @@ def _why_none(contrasts: Contrasts) -> str:
         case Outcome.NOTHING_LOGGED:
             return "no hyperparameters were found with these runs (hparams.yaml, config.yaml, parameters of a store)"
         case Outcome.NOTHING_VARIES:
-            return f"{plural(contrasts.logged, 'hyperparameter')} logged, the same in all {contrasts.runs} runs"
+            return f"{_counted(contrasts.logged, 'hyperparameter')} logged, the same in all {contrasts.runs:,} runs"
         case Outcome.ONE_SIDED:
             which = "all runs are sick" if contrasts.sick else "no run is sick"
             return f"{which}: there is nothing to compare"
         case Outcome.TOO_FEW_RUNS:
             return (
-                f"too few runs to say what tells them apart ({contrasts.sick} sick, {contrasts.healthy} healthy, "
-                f"{plural(varying, 'hyperparameter')} that {'varies' if varying == 1 else 'vary'})"
+                f"too few runs to say what tells them apart ({contrasts.sick:,} sick, {contrasts.healthy:,} healthy, "
+                f"{_counted(varying, 'hyperparameter')} that {'varies' if varying == 1 else 'vary'})"
             )
         case _:
             return (
-                f"nothing that was logged tells them apart ({plural(contrasts.tested, 'hyperparameter')}, "
-                f"{plural(contrasts.runs, 'run')})"
+                f"nothing that was logged tells them apart ({_counted(contrasts.tested, 'hyperparameter')}, "
+                f"{_counted(contrasts.runs, 'run')})"
             )
+
+
+def _counted(count: int, noun: str) -> str:
+    """`1,500 runs`, as the last line of a scan has it."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"

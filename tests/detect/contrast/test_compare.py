@@ -172,7 +172,9 @@ def test_what_is_a_run_s_own_is_no_contrast() -> None:
 @pytest.mark.parametrize(
     ("runs", "outcome"),
     [
-        ([], Outcome.NOTHING_LOGGED),
+        ([], Outcome.ONE_SIDED),
+        ([(False, {})] * 4, Outcome.ONE_SIDED),
+        ([(True, {"lr": 1})] * 4, Outcome.ONE_SIDED),
         ([(True, {}), (False, {})], Outcome.NOTHING_LOGGED),
         ([(i < 3, {"lr": 1}) for i in range(9)], Outcome.NOTHING_VARIES),
         ([(True, {"lr": i}) for i in range(9)], Outcome.ONE_SIDED),

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradtrend.model.many.contrast import Contrasts, Outcome
 from gradtrend.model.many.record import Record, by_badness, counted
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.report import Style
-from gradtrend.report.text.scan import scan_summary, scan_text
+from gradtrend.report.text.scan import scan_summary, scan_text, what_tells
 from tests.pipeline.scan.scans import records
 
 STABLE = Record("out/a", verdict=Verdict.STABLE, confidence=0.9, last=1.0)
@@ -59,6 +60,12 @@ def test_what_tells_stands_between_the_table_and_the_counts() -> None:
         "",
         "2 runs: 1 exploding, 1 stable",
     ]
+
+
+def test_of_one_side_alone_nothing_is_told() -> None:
+    assert what_tells(Contrasts(Outcome.ONE_SIDED, 4, 0)) == ()
+    assert what_tells(Contrasts(Outcome.ONE_SIDED, 0, 0)) == ()
+    assert len(what_tells(Contrasts(Outcome.NOTHING_LOGGED, 4, 1))) == 1
 
 
 def test_counts_have_the_order_of_verdicts() -> None:

@@ -75,3 +75,12 @@ def test_that_it_is_no_cause_is_said_once() -> None:
 )  # fmt: skip
 def test_why_there_is_none(outcome: Outcome, line: str) -> None:
     assert contrast_lines(replace(FOUND, ranked=(), outcome=outcome)) == [line]
+
+
+def test_counts_have_commas_from_a_thousand() -> None:
+    many = Contrasts(Outcome.NOTHING_VARIES, 1500, 1200, logged=1)
+    assert contrast_lines(many) == ["1 hyperparameter logged, the same in all 1,500 runs"]
+    assert "(1,200 sick, 300 healthy, " in contrast_lines(replace(many, outcome=Outcome.TOO_FEW_RUNS))[0]
+    assert "1,500 runs)" in contrast_lines(replace(many, outcome=Outcome.NOTHING_FOUND))[0]
+    line = contrast_line(replace(WORD, inside=Part(1100, 1200), outside=Part(0, 9999)), 1001)
+    assert "1,100 of 1,200 are sick, of the others 0 of 9,999 (p 1e-5, of 1,001 tested)" in line
