@@ -18,7 +18,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES, adapters_of
 from gradtrend.ingest.reading import Address
 from gradtrend.ingest.reading.stored_runs import WantedRuns
-from gradtrend.ingest.runs.finding.listing import Listing, State, listing_from
+from gradtrend.ingest.runs.finding.listing import FileState, Listing, listing_from
 from gradtrend.ingest.runs.finding.places import home_of, is_container, natural, place_of
 from gradtrend.ingest.runs.finding.places import names as names_folder
 from gradtrend.ingest.runs.finding.run_files import RunFiles
@@ -170,7 +170,7 @@ def listed_below(path: str, source: str = "auto") -> Listing | None:
     from gradtrend.ingest.remote.mirror import listed
 
     objects = listed(address, partial(may_matter, source))
-    return listing_from({name: State(held.size, held.stamp, 0) for name, held in objects.items()})
+    return listing_from({name: FileState(held.size, held.stamp, 0) for name, held in objects.items()})
 
 
 def _address(path: str, source: str) -> Address | None:
