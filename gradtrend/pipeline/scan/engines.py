@@ -54,13 +54,9 @@ def elsewhere(executor: Executor) -> Engine:
 
     Raises `ConfigError` where its workers cannot do the work at all, or are copies of a process with threads.
     """
-    context = getattr(executor, "_mp_context", None)
-    if isinstance(executor, ProcessPoolExecutor) and context is not None and not may_fork():
-        if context.get_start_method() == "fork":
-            how = 'ProcessPoolExecutor(..., mp_context=multiprocessing.get_context("spawn"))'
-            raise ConfigError(
-                "the pool's processes would be copies of this one, which has threads, and could hang", how
-            )
+    if isinstance(executor, ProcessPoolExecutor) and _copies(executor) and not may_fork():
+        how = 'ProcessPoolExecutor(..., mp_context=multiprocessing.get_context("spawn"))'
+        raise ConfigError("the pool's processes would be copies of this one, which has threads, and could hang", how)
     return partial(_run_by, executor)
 
 

@@ -165,6 +165,8 @@ def _filled(state: State, file: io.FileIO, path: Path) -> State:
     if head.get("key") != state.key:
         state.was_other = _MARK in head
         state._is_stale = True
+        if not state.was_other:
+            state._begin_anew()
     else:
         _take(held, state)
         if not held.endswith(b"\n"):

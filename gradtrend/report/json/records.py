@@ -103,7 +103,7 @@ def record_from_dict(found: Mapping[str, Any]) -> Record | None:
     verdict = found.get("verdict")
     if not isinstance(run, str) or "verdict" not in found or "hyperparameters" not in found:
         return None
-    if verdict is not None and _text(verdict) not in _VERDICTS:  # of a later version, perhaps
+    if isinstance(verdict, str) and verdict not in _VERDICTS:  # of a later version, perhaps
         return None
     get = found.get
     return Record(
