@@ -43,6 +43,14 @@ def summaries(
         yield replace(report, outline=_outline(run, series, report, points)) if points else report
 
 
+def with_outlines(run: RunCurves, reports: Sequence[SeriesReport], points: int) -> Iterator[SeriesReport]:
+    """Series that were judged without outlines, with one each; as they are where the run has them no more."""
+    logged = {(series.metric, series.layer): series for series in run.series}
+    for report in reports:
+        series = logged.get((report.metric, report.layer))
+        yield report if series is None else replace(report, outline=_outline(run, series, report, points))
+
+
 def _outline(run: RunCurves, series: Series, report: SeriesReport, points: int) -> Outline | None:
     from gradtrend.detect.outlines import outline_of  # most reports draw no chart
 
