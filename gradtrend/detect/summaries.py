@@ -82,6 +82,7 @@ def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:
         covers=None if (covers := run.covers(series)) is None else round(covers, 4),
         gaps=gaps,
         last=float(series.values[-1]),
+        lowest=float(finite.min()) if len(finite) else None,
     )
 
 
