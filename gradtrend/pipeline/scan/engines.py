@@ -5,7 +5,15 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -16,7 +24,9 @@ from gradtrend.model.report import Failure
 from gradtrend.pipeline.analyze import Plan
 from gradtrend.pipeline.apart import Outcome, each_apart, seconds_of
 from gradtrend.pipeline.failures import each_log
+from gradtrend.pipeline.parallel import available_processes
 from gradtrend.pipeline.scan.record import record_on
+from gradtrend.pipeline.workers import may_fork
 from gradtrend.version import __version__
 
 Job = RunFiles | Failure
@@ -30,11 +40,15 @@ _JOBS_A_BATCH = 64
 _MOST_WAITING = 256  # batches that are handed out at a time: more fill the memory of a scheduler, fewer starve workers
 
 
-def here(processes: int) -> Engine:
-    """So many processes of this machine."""
+def here(processes: int | None) -> Engine:
+    """So many processes of this machine. With None one a core where this process can be copied, else this one alone: a
+    new process would run the script of a program once more, all of it where it has no guard.
+    """
 
     def run(plan: Plan, jobs: Sequence[Job], told: Told) -> None:
-        each_apart(jobs, plan.options, partial(record_on, plan), processes, told)
+        by_itself = available_processes() if processes is None and may_fork() else 0
+        count = by_itself if processes is None else processes
+        each_apart(jobs, plan.options, partial(record_on, plan), count, told)
 
     return run
 
@@ -43,9 +57,17 @@ def elsewhere(executor: Executor) -> Engine:
     """An executor, wherever its workers are: they must have gradtrend of this version, and see the logs by the same
     paths. What it does about workers that are lost is its own; what it gives up is tried once more run by run.
 
-    Raises `ConfigError` where its workers cannot do the work at all.
+    Raises `ConfigError` where its workers cannot do the work at all, or are copies of a process with threads.
     """
+    if isinstance(executor, ProcessPoolExecutor) and _copies(executor) and not may_fork():
+        how = 'ProcessPoolExecutor(..., mp_context=multiprocessing.get_context("spawn"))'
+        raise ConfigError("the pool's processes would be copies of this one, which has threads, and could hang", how)
     return partial(_run_by, executor)
+
+
+def _copies(pool: ProcessPoolExecutor) -> bool:
+    context = getattr(pool, "_mp_context", None)
+    return context is not None and context.get_start_method() == "fork"
 
 
 @dataclass(frozen=True, slots=True)
