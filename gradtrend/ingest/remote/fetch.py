@@ -81,7 +81,7 @@ async def _all_whole(
             await whole(store, remote.base, held, _path(root, held))
         except (InputError, GoneError, OSError) as error:
             errors.append(addressed(error, held, remote.shown))
-            missed.append(Missed(held.key, reason(error, held, remote.shown)))
+            missed.append(Missed(held.key, reason(error, held, remote.shown), passing=True))
 
     await at_once(REQUESTS_A_WORKER, take, lacking)
 

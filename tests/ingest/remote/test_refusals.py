@@ -99,7 +99,7 @@ def test_files_of_other_systems_are_told_by_the_kind_of_error(key: str) -> None:
 
 @given(st.sampled_from(["s3", "gs", "az", "abfss", "http", "https", "sftp", "ftp"]), SECRET, SECRET, SECRET)
 def test_secrets_are_told_nowhere(scheme: str, user: str, password: str, query: str) -> None:
-    password = f"p{password}"  # which the name does not hold
+    password, query = f"p{password}", f"s{query}"  # which the name does not hold
     text = f"{scheme}://{user}:{password}@b/x.jsonl?sig={query}"
     address = address_of(text)
     secrets = {password, query} | (set() if address.by == "fsspec" else {user})
