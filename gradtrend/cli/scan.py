@@ -112,7 +112,7 @@ def scan(roots: tuple[str, ...], **given: Any) -> int:
     severity, failing = parse_fail_on(given["fail_on"], rules)
     wanted = wanted_from(given["newer_than"], given["verdict"], given["include"], given["exclude"], given["shard"])
     _check(given)
-    files = RecordFiles(given["outputs"], roots, given["state"])
+    files = RecordFiles(given["outputs"], roots, given["state"], streamed=not given["merge"])
     seen = _Seen(files, given["format_"] == "jsonl")
     loaded()
     try:
@@ -234,7 +234,9 @@ def _what_is_done(seen: _Seen, given: dict[str, Any]) -> Exit:
     """Show what had been judged when the user ended it."""
     if given["format_"] == "text" and seen.records:
         _tell(seen.records, (), given)
-    kept = f"What was judged is kept in {given['state']}; the same call goes on from there." if given["state"] else None
+    parts = seen.files.abandon()
+    kept = f"{parts[0]} holds them, for `gradtrend scan --merge`." if parts else None
+    kept = f"What was judged is kept in {given['state']}; the same call goes on from there." if given["state"] else kept
     complain(f"interrupted; runs judged: {len(seen.records):,}", kept)
     return Exit.INTERRUPTED
 

@@ -10,7 +10,8 @@ from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOption
 from gradtrend.ingest.reading.columns import Column, nulls_told_apart, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
-from gradtrend.ingest.runs.finding.find import find_runs, first_runs, is_remote, listed_below, shown_address
+from gradtrend.ingest.runs.finding.addresses import is_remote, shown_address
+from gradtrend.ingest.runs.finding.find import find_runs, first_runs, listed_below
 from gradtrend.ingest.runs.finding.in_memory import run_of_table
 from gradtrend.ingest.runs.finding.listing import Listing, listing_of, signatures
 from gradtrend.ingest.runs.finding.localized import Local, localized, shown_path

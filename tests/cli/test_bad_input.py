@@ -160,14 +160,14 @@ def test_a_folder_without_read_permission(call: Call, tmp_path: Path, monkeypatc
         if os.geteuid():
             done = call("analyze", locked)
         else:  # root reads everything: what the system says to others is said here
-            real = Path.iterdir
+            real = os.scandir
 
-            def denied(path: Path) -> Any:
-                if path == locked:
+            def denied(path: Any) -> Any:
+                if Path(path) == locked:
                     raise PermissionError(13, "Permission denied", str(path))
                 return real(path)
 
-            monkeypatch.setattr(Path, "iterdir", denied)
+            monkeypatch.setattr(os, "scandir", denied)
             done = call("analyze", locked)
         assert "Permission denied" in refused(done, locked)
         write(tmp_path / "open" / "metrics.jsonl", GOOD)

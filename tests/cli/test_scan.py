@@ -22,6 +22,8 @@ from tests.cli.calls import ENVIRONMENT, gradtrend, words_of
 from tests.ingest.runs.writers import fit, jsonl
 from tests.pipeline.scan.scans import runs
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[..., Result]
 COUNT = 8
 # Each run is waited for, and said on standard error once it is judged.

@@ -26,41 +26,43 @@ class RecordFiles:
     its state in, for a file below a root that no scan has written (it may be a log), and where it cannot be written.
     """
 
-    def __init__(self, paths: Sequence[Path], roots: Sequence[str], state: Path | None) -> None:
+    def __init__(self, paths: Sequence[Path], roots: Sequence[str], state: Path | None, streamed: bool = True) -> None:
         from gradtrend.pipeline.scan.files import RECORD_SUFFIXES, holds_records
 
         for path in paths:
             if path.suffix.lower() not in RECORD_SUFFIXES:
                 known = ", ".join(RECORD_SUFFIXES)
                 raise ConfigError(f"-o {path}: no file of records has the suffix {path.suffix!r}", f"Known: {known}.")
-        own = [*map(os.path.realpath, paths), *([os.path.realpath(state)] if state is not None else [])]
+        parts = [path.with_name(path.name + _PART) for path in paths if streamed and _is_streamed(path)]
+        written = [*paths, *parts]
+        own = [os.path.realpath(path) for path in (*written, *([] if state is None else [state]))]
         if len({*own}) < len(own):
             raise ConfigError("-o and --state name one file twice", "One would replace the other.")
         if {*own} & {*map(os.path.realpath, roots)}:
             raise ConfigError("-o or --state is what is to be read", "Name another file.")
-        for path in paths:
-            if _lies_below(path, roots) and not holds_records(path):
-                raise ConfigError(f"-o {path}: lies in what is read, and holds no records", "Name another file.")
+        for path in written:
+            foreign = path in parts and path.exists() and not holds_records(path)
+            if foreign or (_lies_below(path, roots) and not holds_records(path)):
+                raise ConfigError(f"-o {path}: is there, and holds no records", "Name another file.")
         self._targets: list[Target] = [prepared(path) for path in paths]
-        self._parts: list[tuple[Path, IO[str]]] = []
-        for path in paths:
-            if path.suffix.lower() == _STREAMED and (not path.exists() or path.is_file()):
-                part = path.with_name(path.name + _PART)
-                self._parts.append((part, _opened(part)))
+        self.parts = parts
+        self._open: list[tuple[Path, IO[str]]] = []
 
     @property
     def own(self) -> list[Path]:
         """All that is written."""
-        return [*(target.path for target in self._targets), *(part for part, _ in self._parts)]
+        return [*(target.path for target in self._targets), *self.parts]
 
     @property
     def are_streamed(self) -> bool:
         """Whether lines are wanted as they come."""
-        return bool(self._parts)
+        return bool(self.parts)
 
     def add(self, lines: str) -> None:
         """Add records as they come."""
-        for part, file in self._parts:
+        if not self._open:  # what an earlier scan has left there is kept until there is something better
+            self._open = [(part, _opened(part)) for part in self.parts]
+        for part, file in self._open:
             try:
                 file.write(lines)
                 file.flush()
@@ -73,19 +75,20 @@ class RecordFiles:
 
         for target in self._targets:
             target.write(records_bytes(records, target.path.suffix))
-        for part, file in self._parts:
+        for part, file in self._open:
             file.close()
             with suppress(OSError):
                 part.unlink()
 
-    def abandon(self) -> None:
-        """Leave no file behind in which nothing is."""
-        for part, file in self._parts:
-            empty = not file.tell()
+    def abandon(self) -> list[Path]:
+        """Let go of the parts, which hold what has come so far. Gives those that hold anything."""
+        for _, file in self._open:
             file.close()
-            if empty:
-                with suppress(OSError):
-                    part.unlink()
+        return [part for part, _ in self._open]
+
+
+def _is_streamed(path: Path) -> bool:
+    return path.suffix.lower() == _STREAMED and (not path.exists() or path.is_file())
 
 
 def _lies_below(path: Path, roots: Sequence[str]) -> bool:

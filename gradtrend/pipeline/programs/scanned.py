@@ -87,6 +87,8 @@ def scan_paths(
     state: str | PathLike[str] | None,
 ) -> Scan:
     """The runs below some paths. Raises `ConfigError` as `scan_all`, `InputError` where not one path can be read."""
+    if processes is not None and processes < 0:
+        raise ConfigError(f"processes={processes}: fewer than none", "0: this process alone.")
     count = available_processes() if processes is None else processes
     engine = here(count) if executor is None else elsewhere(executor)
     scanned: Scanned = scan_all(paths, options, wanted, engine, None if state is None else Path(state))

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -17,6 +25,7 @@ from gradtrend.pipeline.analyze import Plan
 from gradtrend.pipeline.apart import Outcome, each_apart, seconds_of
 from gradtrend.pipeline.failures import each_log
 from gradtrend.pipeline.scan.record import record_on
+from gradtrend.pipeline.workers import may_fork
 from gradtrend.version import __version__
 
 Job = RunFiles | Failure
@@ -43,9 +52,17 @@ def elsewhere(executor: Executor) -> Engine:
     """An executor, wherever its workers are: they must have gradtrend of this version, and see the logs by the same
     paths. What it does about workers that are lost is its own; what it gives up is tried once more run by run.
 
-    Raises `ConfigError` where its workers cannot do the work at all.
+    Raises `ConfigError` where its workers cannot do the work at all, or are copies of a process with threads.
     """
+    if isinstance(executor, ProcessPoolExecutor) and _copies(executor) and not may_fork():
+        how = 'ProcessPoolExecutor(..., mp_context=multiprocessing.get_context("spawn"))'
+        raise ConfigError("the pool's processes would be copies of this one, which has threads, and could hang", how)
     return partial(_run_by, executor)
+
+
+def _copies(pool: ProcessPoolExecutor) -> bool:
+    context = getattr(pool, "_mp_context", None)
+    return context is not None and context.get_start_method() == "fork"
 
 
 @dataclass(frozen=True, slots=True)

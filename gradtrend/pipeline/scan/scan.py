@@ -24,6 +24,7 @@ from gradtrend.pipeline.scan.tells import tells_of
 from gradtrend.pipeline.scan.wanted import Wanted, unmatched
 from gradtrend.version import __version__
 
+_Signed = tuple[str, str | None]  # the name of a share, and its signature
 # Records of runs that are wanted, as soon as they are there, and how many pieces of work are done, of how many.
 Heard = Callable[[Sequence[Record], int, int], None]
 
@@ -53,20 +54,17 @@ class _Root:
 
     name: str
     digest: str | None = None
-    shares: list[tuple[str, str | None]] = field(default_factory=list)
+    shares: list[_Signed] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Logs to be read: the path that was given, what they are called in the state, how their files are, the job, and
-    whether they are all that lies at the path.
-    """
+    """Logs to be read: below which root, what they are called in the state, how their files are, the job."""
 
-    root: str
+    root: _Root
     share: str
     signature: str | None
     job: Job
-    alone: bool
 
 
 @dataclass(slots=True)
@@ -90,58 +88,69 @@ class _Scan:
     def find(self, path: str) -> None:
         """Look below a path: what is known is told, what is not becomes a task."""
         listing = listing_at(path, self.plan.options, self.leave_out)
-        if self.seen is not None and listing is not None and not self._adds(path, listing):
+        files = self._real_files(path, listing)
+        if files and self.seen is not None and files <= self.seen:  # each run is told once
             return
-        root = _Root(path)
+        root = _Root(path, None if listing is None else listing.digest)
         self.roots.append(root)
-        root.digest = None if listing is None else listing.digest
-        before = self.state.roots.get(root.name)
-        if before is not None and root.digest == before.digest and self._has_all(before.shares):
+        before = self.state.roots.get(path)
+        if before is not None and root.digest == before.digest and self._has_all(root, before.shares):
             root.shares += before.shares
-            alone = len(before.shares) == 1
-            for share, _ in before.shares:
-                if alone or self.wanted.in_shard(share):
-                    self._take_known(self.state.shares[share][1], alone)
-            return
+            for share, _ in self._mine(root, before.shares):
+                self._take_known(self.state.shares[share][1], root, len(before.shares) == 1)
+        else:
+            self._look(root, listing)
+        if self.seen is not None:
+            self.seen |= files
+
+    def _look(self, root: _Root, listing: Listing | None) -> None:
+        """Find what is to be read together below a root."""
         formats: dict[str, tuple[int, int, str]] = {}
         known = Known(self.state.format_of, lambda *found: formats.update({found[0]: found[1:]}), self.leave_out)
-        jobs = found_runs(path, self.plan.options, known)
+        jobs = [job for job in found_runs(root.name, self.plan.options, known) if not self._was_seen(job)]
         self.state.keep_formats(formats)
-        shares = [job for job in jobs if isinstance(job, RunFiles)]
-        signed = iter(signatures(listing, shares))
-        for job, share in zip(jobs, _share_names(jobs), strict=True):
-            signature = next(signed) if isinstance(job, RunFiles) else None
-            root.shares.append((share, signature))
-            alone = len(jobs) == 1  # then each machine reads it, and takes its share of the runs
-            if not (alone or self.wanted.in_shard(share)):
-                continue
-            if isinstance(job, RunFiles) and not self.wanted.may_have(job, listing):
+        signed = iter(signatures(listing, [job for job in jobs if isinstance(job, RunFiles)]))
+        signs = [next(signed) if isinstance(job, RunFiles) else None for job in jobs]
+        root.shares += zip(_share_names(jobs), signs, strict=True)
+        mine = {*self._mine(root, root.shares)}
+        for job, (share, signature) in zip(jobs, root.shares, strict=True):
+            may_have = isinstance(job, Failure) or self.wanted.may_have(job, listing)
+            if (share, signature) not in mine or not may_have:
                 continue
             records = self.state.records_of(share, signature)
             if records is None:
-                self.tasks.append(_Task(path, share, signature, job, alone))
+                self.tasks.append(_Task(root, share, signature, job))
             else:
-                self._take_known(records, alone)
+                self._take_known(records, root, len(jobs) == 1)
+        if listing is not None and not any(isinstance(job, Failure) for job in jobs):
+            self.state.forget_gone(root.name, {share for share, _ in root.shares}, listing.files)
 
-    def _adds(self, path: str, listing: Listing) -> bool:
-        """Whether a path has files that no other has: each run is told once."""
-        assert self.seen is not None
+    def _mine(self, root: _Root, shares: Sequence[_Signed]) -> list[_Signed]:
+        """Shares that fall to this machine. One that is all there is each machine reads, for its part of the runs.
+        return [share for share in shares if len(shares) == 1 or self.wanted.in_shard(share[0], root.name)]
+
+    def _real_files(self, path: str, listing: Listing | None) -> set[str]:
+        """The real paths of the files below a path, where several paths are given."""
+        if self.seen is None or listing is None:
+            return set()
         real = os.path.realpath(path)
-        files = {os.path.normpath(os.path.join(real, os.path.relpath(file, path))) for file in listing.files}  # noqa: PTH118
-        new = not files or not files <= self.seen
-        self.seen |= files
-        return new
+        return {os.path.normpath(os.path.join(real, os.path.relpath(file, path))) for file in listing.files}  # noqa: PTH118
 
-    def _has_all(self, shares: Sequence[tuple[str, str | None]]) -> bool:
-        mine = [share for share in shares if len(shares) == 1 or self.wanted.in_shard(share[0])]
-        return all(self.state.records_of(*share) is not None for share in mine)
+    def _was_seen(self, job: Job) -> bool:
+        """Whether the logs have been found below an earlier path, by a link from this one."""
+        if not self.seen or isinstance(job, Failure) or job.remote is not None or not job.logs:
+            return False
+        return all(os.path.realpath(log.path) in self.seen for log in job.logs)
 
-    def _take_known(self, records: Sequence[Record], alone: bool) -> None:
+    def _has_all(self, root: _Root, shares: Sequence[_Signed]) -> bool:
+        return all(self.state.records_of(*share) is not None for share in self._mine(root, shares))
+
+    def _take_known(self, records: Sequence[Record], root: _Root, alone: bool) -> None:
         self.known += 1
-        self._tell(records, alone)
+        self._tell(records, root, alone)
 
-    def _tell(self, records: Sequence[Record], alone: bool) -> None:
-        mine = [record for record in records if not alone or self.wanted.in_shard(f"{record.run}\n{record.name}")]
+    def _tell(self, records: Sequence[Record], root: _Root, alone: bool) -> None:
+        mine = [record for record in records if not alone or self.wanted.in_shard(record.run, root.name)]
         self.unmatched &= unmatched(self.unmatched, mine)
         compared = [record for record in mine if self.wanted.compares(record)]
         self.records += compared
@@ -152,8 +161,8 @@ class _Scan:
         """Take what came of a task."""
         task = self.tasks[place]
         found, failures = outcome
-        records = (*found, *(record_of_lost(task.job, failure) for failure in failures))
-        given = not found and (isinstance(task.job, Failure) or (not task.job.logs and task.job.name == task.root))
+        records = (*found, *(record_of_lost(task.job, failure) for failure in _one_a_run(failures)))
+        given = not found and (isinstance(task.job, Failure) or (not task.job.logs and task.job.name == task.root.name))
         if (
             task.signature is not None
             and not given
@@ -161,13 +170,13 @@ class _Scan:
         ):
             self.state.keep_share(task.share, task.signature, records)
         self.failures += [failure for failure in failures if failure.bug is not None or given]
-        self._tell(records if not given else found, task.alone)
+        self._tell(records if not given else found, task.root, len(task.root.shares) == 1)
 
     def keep_roots(self) -> None:
         """Say in the state of which roots all is known."""
         for root in self.roots:
             signed = tuple((share, signature) for share, signature in root.shares if signature is not None)
-            if root.digest is not None and len(signed) == len(root.shares) and self._has_all(signed):
+            if root.digest is not None and len(signed) == len(root.shares) and self._has_all(root, signed):
                 self.state.keep_root(root.name, Root(root.digest, signed))
 
     def outcome(self, tell: bool) -> Scanned:
@@ -248,6 +257,16 @@ def _share_names(jobs: Sequence[Job]) -> Iterator[str]:
         name = job.name if isinstance(job, RunFiles) else job.path
         seen[name] += 1
         yield f"{name}\n{seen[name]}" if seen[name] > 1 else name
+
+
+def _one_a_run(failures: Sequence[Failure]) -> list[Failure]:
+    """Failures of one path as one: each run is told once."""
+    first: dict[str, Failure] = {}
+    for one in failures:
+        before = first.setdefault(one.path, one)
+        if before is not one:
+            first[one.path] = replace(before, message=f"{before.message}; {one.message}")
+    return list(first.values())
 
 
 def _may_be_otherwise(job: Job, failure: Failure) -> bool:

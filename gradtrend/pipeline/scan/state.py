@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +49,7 @@ class State:
     was_other: bool = False  # it held what was found by other options, rules or another version
     _file: io.FileIO | None = None
     _lines: int = 0
+    _is_stale: bool = False  # what the file holds is not of this state; it is there until something takes its place
 
     def records_of(self, share: str, signature: str | None) -> tuple[Record, ...] | None:
         """The runs of a share whose files are as they were; None where it is to be read."""
@@ -105,9 +106,26 @@ class State:
             yield _root_line(name, root)
         yield {"tells": list(self.tells[1]), "of": self.tells[0]}
 
+    def forget_gone(self, below: str, shares: Collection[str], files: Collection[str]) -> None:
+        """Forget what is known of a root, but for the shares and files that are there."""
+        inside = below.rstrip("/") + "/"
+        for name in [one for one in self.shares if (one == below or one.startswith(inside)) and one not in shares]:
+            del self.shares[name]
+        for name in [one for one in self.formats if one.startswith(inside) and one not in files]:
+            del self.formats[name]
+
+    def _begin_anew(self) -> None:
+        assert self._file is not None
+        self._is_stale = False
+        self._file.seek(0)
+        self._file.truncate()
+        self._add(_head(self.key))
+
     def _add(self, line: dict[str, Any]) -> None:
         if self._file is None:
             return
+        if self._is_stale:
+            self._begin_anew()
         try:
             write_all(self._file, _line(line))
         except OSError as error:
@@ -146,9 +164,9 @@ def _filled(state: State, file: io.FileIO, path: Path) -> State:
         raise _unusable(path, "is no state of a scan", "Name another file, or remove it.")
     if head.get("key") != state.key:
         state.was_other = _MARK in head
-        file.seek(0)
-        file.truncate()
-        state._add(_head(state.key))
+        state._is_stale = True
+        if not state.was_other:
+            state._begin_anew()
     else:
         _take(held, state)
         if not held.endswith(b"\n"):
@@ -160,7 +178,16 @@ def _opened(path: Path) -> io.FileIO:
     """The file, unbuffered: what is added is there whatever becomes of this process. Nobody else's meanwhile."""
     if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
         raise _unusable(path, "is no file", "Name another.")
-    file = io.FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+")
+    while True:
+        file = io.FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+")
+        _lock(file, path)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()  # another scan has put a tidy file in its place meanwhile
+
+
+def _lock(file: io.FileIO, path: Path) -> None:
     with suppress(ImportError):  # not on Windows
         import fcntl
 
@@ -171,7 +198,6 @@ def _opened(path: Path) -> io.FileIO:
             raise _unusable(path, "is used by another scan", "Wait for it, or name another file.") from None
         except OSError:  # a file system without locks
             pass
-    return file
 
 
 def _unusable(path: Path | None, why: str, hint: str | None = None) -> ConfigError:

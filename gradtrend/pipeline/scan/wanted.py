@@ -20,6 +20,7 @@ from gradtrend.pipeline.selection import split_list
 
 _AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
 _MAY_BE_A_NUMBER = re.compile(r"[#?\[]|\*\d+(?:\*|$)")  # in a pattern, what can match a run's (#2)
+_NUMBERED = re.compile(r"[#\n]\d+$")  # of several runs or shares of one place
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _UNREADABLE = "unreadable"  # stands for a verdict where there is none
 _SICK = "sick"
@@ -49,13 +50,14 @@ class Wanted:
         names = _names(record)
         return not _match(names, self.exclude) and (not self.include or _match(names, self.include))
 
-    def in_shard(self, name: str) -> bool:
-        """Whether logs that are read together, or a run, fall to this machine: by their name alone, so that all agree
-        on it.
+    def in_shard(self, name: str, root: str) -> bool:
+        """Whether logs that are read together, or a run, fall to this machine: by the way that leads to them from the
+        root alone, so that all agree on it, however they call the root.
         """
         if self.shard is None:
             return True
         number, count = self.shard
+        name = _NUMBERED.sub("", name.removeprefix(root.rstrip("/")).lstrip("/"))
         return crc32(name.encode("utf-8", "surrogateescape")) % count == number - 1
 
     def may_have(self, share: RunFiles, listing: Listing | None) -> bool:

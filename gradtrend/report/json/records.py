@@ -100,7 +100,10 @@ def record_from_line(line: str | bytes) -> Record | None:
 def record_from_dict(found: Mapping[str, Any]) -> Record | None:
     """The record that an object is; None where it is none. What is of another kind than it should be is not known."""
     run = found.get("run")
+    verdict = found.get("verdict")
     if not isinstance(run, str) or "verdict" not in found or "hyperparameters" not in found:
+        return None
+    if isinstance(verdict, str) and verdict not in _VERDICTS:  # of a later version, perhaps
         return None
     get = found.get
     return Record(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradtrend.errors import GradtrendError, InputError
 from gradtrend.ingest.remote.address import further_address, remote_address
-from gradtrend.ingest.runs.finding.find import is_remote
+from gradtrend.ingest import is_remote
 
 REMOTE = [
     ("s3://bucket", "obstore", "bucket", "", "s3://bucket"),

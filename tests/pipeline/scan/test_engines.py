@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -136,12 +137,29 @@ def test_an_executor_that_breaks_keeps_what_was_done(root: Path, tmp_path: Path)
     assert said(again) == said(scan(root))
 
 
-@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
-def test_an_executor_that_was_shut_down_is_said(root: Path, kind: type[Executor]) -> None:
-    executor = kind(1)  # type: ignore[call-arg]
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_an_executor_that_was_shut_down_is_said(root: Path, kind: str) -> None:
+    executor: Executor = ThreadPoolExecutor(1)
+    if kind == "processes":
+        executor = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     executor.shutdown()
     with pytest.raises(GradtrendError, match="the executor does no more work: cannot schedule"):
         scan(root, engine=elsewhere(executor))
+
+
+def test_a_pool_of_copies_of_a_process_with_threads_is_refused() -> None:
+    pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork"))
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        with pytest.raises(ConfigError, match="has threads") as told:
+            elsewhere(pool)
+        assert 'get_context("spawn")' in str(told.value.hint)
+    finally:
+        stop.set()
+        thread.join()
+        pool.shutdown()
 
 
 def test_work_that_is_cancelled_is_said(root: Path) -> None:

@@ -102,10 +102,15 @@ def test_a_file_of_something_else_is_refused_and_stays(tmp_path: Path, content: 
 
 def test_another_key_forgets_and_says_so(tmp_path: Path) -> None:
     filled(tmp_path / "s")
+    before = (tmp_path / "s").read_bytes()
     state = open_state(tmp_path / "s", "other")
-    state.close()
     assert state.was_other
     assert not any(held(state).values())
+    state.close()
+    assert (tmp_path / "s").read_bytes() == before  # until something takes its place
+    state = open_state(tmp_path / "s", "other")
+    state.keep_share("x", "y", ())
+    state.close()
     assert not open_state(tmp_path / "s", "other").was_other
 
 

@@ -7,7 +7,6 @@ nothing where they are read in about a second; of larger trees those are read to
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from gradtrend.errors import InputError
 from gradtrend.ingest.formats import SOURCES, adapters_of
-from gradtrend.ingest.reading import Address
 from gradtrend.ingest.reading.stored_runs import WantedRuns
-from gradtrend.ingest.runs.finding.listing import Listing, State, listing_from
+from gradtrend.ingest.runs.finding.addresses import format_address, remote_place
+from gradtrend.ingest.runs.finding.listing import FileState, Listing, listing_from
 from gradtrend.ingest.runs.finding.places import home_of, is_container, natural, place_of
 from gradtrend.ingest.runs.finding.places import names as names_folder
 from gradtrend.ingest.runs.finding.run_files import RunFiles
@@ -44,7 +43,6 @@ _TOGETHER_FILES = 150
 _TOGETHER_BYTES = 40_000_000
 _FIRST_FILES = 10  # beyond those, of a tree that is told to be large: some runs, of which a few may not be whole
 
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters at least: C: is a drive
 _ALL = WantedRuns()
 
 
@@ -66,9 +64,9 @@ def find_runs(
     """
     if not path:  # and not the current folder, which Path makes of it
         raise InputError("an empty path", "Give a run folder or a log; is a variable of the shell not set?")
-    if (elsewhere := _remote_address(path, source)) is not None:
+    if (elsewhere := remote_place(path, source)) is not None:
         return _found_elsewhere(elsewhere, path, source, wanted, names, known, room or new_folder())
-    address = _address(path, source)
+    address = format_address(path, source)
     place = path if address is None else address.place
     wanted = wanted if address is None else _narrowed(wanted, address.wanted)
     found = each_stored_run(_found(place, source, names, known), place, wanted, source)
@@ -103,31 +101,6 @@ def first_runs(path: str, source: str = "auto", names: Sequence[str] = ()) -> tu
     )
 
 
-def is_remote(path: str, source: str = "auto") -> bool:
-    """Whether a path is the address of a place that no reader can open. Raises InputError for one without a bucket."""
-    return _remote_address(path, source) is not None
-
-
-def shown_address(path: str, source: str = "auto") -> str:
-    """A path as people may be told it: of a remote place without passwords and signatures."""
-    try:
-        address = _remote_address(path, source)
-    except InputError:
-        from gradtrend.ingest.remote.address import without_secrets
-
-        return without_secrets(path)
-    return path if address is None else address.shown
-
-
-def _remote_address(path: str, source: str) -> RemoteAddress | None:
-    if "://" not in path or not _ADDRESS.match(path) or Path(path).exists():
-        return None
-    from gradtrend.ingest.remote.address import further_address, remote_address
-
-    found = remote_address(path, source)
-    return found if found is not None or _address(path, source) is not None else further_address(path)
-
-
 def _found_elsewhere(
     address: RemoteAddress,
     path: str,
@@ -149,7 +122,7 @@ def _found_elsewhere(
         mirror, number = mirrored(address, matters, room, is_known), ""
     except InputError:
         outer = place_of(path)  # it may be one of several runs there
-        if outer == path or (whole := _remote_address(outer, source)) is None:
+        if outer == path or (whole := remote_place(outer, source)) is None:
             raise
         mirror, number = mirrored(whole, matters, room, is_known), path.removeprefix(outer)
     here = f"{mirror.path}{number}"
@@ -166,21 +139,13 @@ def listed_below(path: str, source: str = "auto") -> Listing | None:
     """What lies at a remote place, by the addresses of its objects; None for a path of this machine. Raises InputError
     as `find_runs`.
     """
-    address = _remote_address(path, source)
+    address = remote_place(path, source)
     if address is None:
         return None
     from gradtrend.ingest.remote.mirror import listed
 
     objects = listed(address, partial(may_matter, source))
-    return listing_from({name: State(held.size, held.stamp, 0) for name, held in objects.items()})
-
-
-def _address(path: str, source: str) -> Address | None:
-    """What an address means to the format that it is of, None where it is a path."""
-    if not _ADDRESS.match(path) or Path(path).exists():  # a file may have any name
-        return None
-    asked = (adapter.address(path) for adapter in adapters_of(source) if adapter.address is not None)
-    return next((address for address in asked if address is not None), None)
+    return listing_from({name: FileState(held.size, held.stamp, 0) for name, held in objects.items()})
 
 
 def _narrowed(wanted: WantedRuns, by_address: WantedRuns) -> WantedRuns:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # loaded where there is an address
     from gradtrend.ingest.remote.objects import Remote
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """How a file is: its size, its time of modification in nanoseconds, and who may read it."""
 
     size: int
@@ -35,14 +35,14 @@ class State(NamedTuple):
     mode: int
 
 
-UNREADABLE = State(-1, 0, 0)  # what stands for a folder that cannot be looked into
+UNREADABLE = FileState(-1, 0, 0)  # what stands for a folder that cannot be looked into
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """The files below a folder on which reports of its runs may hang, by their paths, and a digest of all of them."""
 
-    files: dict[str, State]
+    files: dict[str, FileState]
     digest: str
 
 
@@ -60,7 +60,7 @@ def listing_of(path: str, leave_out: frozenset[str] = frozenset()) -> Listing | 
     return listing_from(found)
 
 
-def listing_from(found: dict[str, State]) -> Listing:
+def listing_from(found: dict[str, FileState]) -> Listing:
     """The listing of files whose states are known."""
     return Listing(found, _digest(sorted(found.items())))
 
@@ -83,7 +83,7 @@ def signatures(listing: Listing | None, shares: Sequence[RunFiles]) -> list[str 
 
 
 def _of_objects(share: RunFiles, remote: Remote) -> str:
-    states = sorted((held.key, State(held.size, held.stamp, 0)) for held in remote.objects)
+    states = sorted((held.key, FileState(held.size, held.stamp, 0)) for held in remote.objects)
     return _digest(states, _made_of(share).replace(remote.root, remote.shown))
 
 
@@ -103,7 +103,7 @@ def _text(folder: Path) -> str:
     return "" if folder == Path() else str(folder)
 
 
-def _states(listing: Listing, share: RunFiles, near: Sequence[str]) -> list[tuple[str, State]]:
+def _states(listing: Listing, share: RunFiles, near: Sequence[str]) -> list[tuple[str, FileState]]:
     logs = [str(log.path) for log in share.logs]
     stored = {run.id for log in share.logs for run in log.runs} if share.stored else set()
     own = [file for file in near if stored & set(file.split(os.sep))] if stored else []
@@ -122,7 +122,7 @@ def _nearest(file: str, folders: set[str]) -> str:
     return place
 
 
-def _digest(states: Iterable[tuple[str, State]], beside: str = "") -> str:
+def _digest(states: Iterable[tuple[str, FileState]], beside: str = "") -> str:
     text = beside + "\n".join(f"{file}\0{state.size}\0{state.modified}\0{state.mode}" for file, state in states)
     return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
@@ -136,7 +136,7 @@ def _with_companions(file: str) -> Iterator[str]:
     yield from (name for name in (file, *_companions(file)) if os.path.exists(name))
 
 
-def _beside(file: str, leave_out: frozenset[str]) -> dict[str, State]:
+def _beside(file: str, leave_out: frozenset[str]) -> dict[str, FileState]:
     """What is read beside a log that is given by itself: its settings, those of Hydra, and what lies in `debug/`."""
     folder = os.path.dirname(file)
     debug = os.path.join(folder, _DEBUG)
@@ -149,8 +149,8 @@ def _beside(file: str, leave_out: frozenset[str]) -> dict[str, State]:
     return found
 
 
-def _state(status: os.stat_result) -> State:
-    return State(status.st_size, status.st_mtime_ns, status.st_mode)
+def _state(status: os.stat_result) -> FileState:
+    return FileState(status.st_size, status.st_mtime_ns, status.st_mode)
 
 
 class _Walk:
@@ -159,7 +159,7 @@ class _Walk:
     """
 
     def __init__(self, root: str, leave_out: frozenset[str]) -> None:
-        self.files: dict[str, State] = {}
+        self.files: dict[str, FileState] = {}
         self._leave_out = leave_out
         self._seen: set[tuple[int, int]] = set()
         self._links: deque[tuple[str, int]] = deque()
@@ -213,7 +213,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _of_file(entry: os.DirEntry[str], leave_out: frozenset[str]) -> State | None:
+def _of_file(entry: os.DirEntry[str], leave_out: frozenset[str]) -> FileState | None:
     try:
         if is_left_out(entry.path, entry.is_symlink(), leave_out):
             return None
