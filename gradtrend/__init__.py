@@ -206,11 +206,11 @@ def scan(
     """One `Record` for each run below one path or several: verdict, why, what to do, hyperparameters.
 
     `executor` is any of `concurrent.futures` whose workers have gradtrend and see the same paths: a pool of Python's,
-    `Client.get_executor(pure=False)` of Dask, those of Ray, submitit, mpi4py. Without one so many `processes` of this
-    machine do the work, by themselves one a core (scripts then need `if __name__ == "__main__":`), with 0 this one.
-    `state` is a file that keeps what is found out: runs that have not changed are not read again. `newer_than` (`2d`, a
-    date), `verdict`, `include`, `exclude` (patterns of names) and `shard` (`1/4`) say which runs are wanted. The others
-    are those of `analyze`, and so are the errors, but that some paths that cannot be read are the result's `failures`.
+    `Client.get_executor(pure=False)` of Dask, those of Ray, submitit, mpi4py. Else so many `processes` of this machine
+    do the work (scripts then need `if __name__ == "__main__":`), with 0 this one; by itself one a core on Linux, but
+    this one alone beside threads, polars or torch. `state` is a file that keeps what is found out: runs that have not
+    changed are not read again. `newer_than` (`2d`, a date), `verdict`, `include`, `exclude` and `shard` (`1/4`) say
+    which runs are wanted. The others are those of `analyze`, and its errors; only some paths unread are `failures`.
     """
     from gradtrend.pipeline.programs.one_by_one import paths_in
     from gradtrend.pipeline.programs.scanned import scan_paths, words_of

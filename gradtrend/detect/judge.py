@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from gradtrend.detect.confidence import confidence
 from gradtrend.detect.counsel import Facts, next_actions, so_far
@@ -12,7 +14,7 @@ from gradtrend.detect.measures import MEASURES
 from gradtrend.detect.rules.actions import actions_for
 from gradtrend.detect.rules.evaluate import Check, evaluate
 from gradtrend.detect.rules.template import fill, template_values
-from gradtrend.detect.summaries import summaries
+from gradtrend.detect.summaries import summaries, with_outlines
 from gradtrend.detect.verdict import Judged, judge_series, run_verdict
 from gradtrend.model.finding import Evidence, Finding, by_weight
 from gradtrend.model.numbers import times
@@ -20,6 +22,8 @@ from gradtrend.model.report import Checks, NonFinite, RunReport, SkippedRule
 from gradtrend.model.rule import REPLAY_NOTE, Rule, Scope
 from gradtrend.model.runlog import Note, RunLog
 from gradtrend.model.words import Role, Trend
+
+_Run = TypeVar("_Run", bound=RunReport)
 
 
 def judge(log: RunLog, rules: Sequence[Rule], points: int = 0) -> RunReport:
@@ -51,6 +55,11 @@ def judge(log: RunLog, rules: Sequence[Rule], points: int = 0) -> RunReport:
         next=next_actions(facts),
         so_far=so_far(facts),
     )
+
+
+def outlined(report: _Run, log: RunLog, points: int) -> _Run:
+    """A report that was made without outlines, with those of its series in about that many `points` each."""
+    return replace(report, series=tuple(with_outlines(run_curves(log), report.series, points)))
 
 
 def _curves(rule: Rule, run: RunCurves) -> list[Curve]:

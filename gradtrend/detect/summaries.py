@@ -43,6 +43,14 @@ def summaries(
         yield replace(report, outline=_outline(run, series, report, points)) if points else report
 
 
+def with_outlines(run: RunCurves, reports: Sequence[SeriesReport], points: int) -> Iterator[SeriesReport]:
+    """Series that were judged without outlines, with one each; as they are where the run has them no more."""
+    logged = {(series.metric, series.layer): series for series in run.series}
+    for report in reports:
+        series = logged.get((report.metric, report.layer))
+        yield report if series is None else replace(report, outline=_outline(run, series, report, points))
+
+
 def _outline(run: RunCurves, series: Series, report: SeriesReport, points: int) -> Outline | None:
     from gradtrend.detect.outlines import outline_of  # most reports draw no chart
 
@@ -74,6 +82,7 @@ def _one(run: RunCurves, series: Series, judged: Judged | None) -> SeriesReport:
         covers=None if (covers := run.covers(series)) is None else round(covers, 4),
         gaps=gaps,
         last=float(series.values[-1]),
+        lowest=float(finite.min()) if len(finite) else None,
     )
 
 

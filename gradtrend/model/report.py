@@ -25,13 +25,13 @@ SCHEMA_VERSION = "1.1"
 class SeriesReport:
     """One series as judged. `trend` is None unless it is a gradient norm.
 
-    `decades` is log10(peak / baseline). `covers` is the share of the run's steps over which the series is logged; of a
-    loss that diverges `onset_step` is where it left its best level.
+    `peak` is the largest finite value, `decades` is log10(peak / baseline). `covers` is the share of the run's steps
+    over which the series is logged; of a loss that diverges `onset_step` is where it left its best level.
 
     Not part of the JSON report: `sketch`, at most 60 values for a sparkline, the largest finite one of each equal share
     of the steps (of a share without points the one before; NaN or inf where none is finite); `gaps`, the places in it
-    of shares where some values, but not all, are non-finite; `last`, the last value; `outline`, what a chart draws,
-    which is there only where one was asked for.
+    of shares where some values, but not all, are non-finite; `last`, the last value; `lowest`, the least
+    finite value; `outline`, what a chart draws, which is there only where one was asked for.
     """
 
     metric: str
@@ -50,6 +50,7 @@ class SeriesReport:
     outline: Outline | None = None
     gaps: tuple[int, ...] = ()
     last: float | None = None
+    lowest: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,20 @@ def test_known_findings_fail_no_more(call: Call) -> None:
     assert call("analyze", "out/run", "--fail-on", "info", "--quiet").output == ""
 
 
+def test_a_table_counts_what_is_known_apart(call: Call) -> None:
+    shutil.copytree("out/run", "out/other")
+    call("analyze", "out/run", "--write-baseline", "known.json")
+    before, after = (
+        call("analyze", "out/run", "out/other", *words).output for words in ([], ["--baseline", "known.json"])
+    )
+    assert "2 runs: 2 exploding; 4 errors\n" in before
+    assert "known" not in before
+    assert "2 runs: 2 exploding; 2 errors, 2 known\n" in after
+    rows = {line.split()[-2]: line for line in after.splitlines() if line.startswith("exploding")}
+    assert "known: norm x" in rows["run"]
+    assert "known" not in rows["other"]
+
+
 def test_a_new_finding_fails_and_one_that_is_gone_is_told(call: Call, project: Path) -> None:
     call("analyze", "out/run", "--write-baseline", "known.json", "--ignore", "GT201")
     assert call("analyze", "out/run", "--baseline", "known.json").exit_code == 1

@@ -37,8 +37,19 @@ def exploding() -> RunReport:
                 320000.0,
                 5.55,
                 (0.9, 1.1, 0.8, 900.0, 3.2e5, math.nan, math.inf),
+                lowest=0.8,
             ),
-            SeriesReport("train_loss", Role.LOSS, None, 412, 1, 412, sketch=(2.0, 1.5, 1.2, 3.0, 40.0, math.nan)),
+            SeriesReport(
+                "train_loss",
+                Role.LOSS,
+                None,
+                412,
+                1,
+                412,
+                peak=40.0,
+                sketch=(2.0, 1.5, 1.2, 3.0, 40.0, math.nan),
+                lowest=1.2,
+            ),
         ),
         nonfinite=NonFinite(398, 398, Order.SAME_STEP, Cause.AFTER_EXPLOSION, 397, 27, False, 15, 15),
         findings=(
@@ -79,7 +90,9 @@ def _replay() -> Replay:
 @pytest.fixture
 def stable() -> RunReport:
     """A run with nothing to say about it."""
-    norm = SeriesReport("grad_norm", Role.GRAD_NORM, None, 100, 0, 99, Trend.STABLE, None, 1.0, 1.2, 0.08, (1.0, 1.2))
+    norm = SeriesReport(
+        "grad_norm", Role.GRAD_NORM, None, 100, 0, 99, Trend.STABLE, None, 1.0, 1.2, 0.08, (1.0, 1.2), lowest=1.0
+    )
     return RunReport("runs/ok", Verdict.STABLE, 0.97, series=(norm,))
 
 

@@ -30,6 +30,7 @@ _TRAINED = 5
 # not among them: a level that changed for good does not come back.
 _COMES_BACK = frozenset({"GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "GT306"})
 _RISES = frozenset({"GT303", "GT307"})  # of a loss
+_LEFT = frozenset({"GT101", "GT307"})
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
 _GROUP_REWARD = r"(?:^|/)(?:reward_std|frac_reward_zero_std)$|^completions/"
@@ -161,6 +162,13 @@ class Facts:
         if self.verdict in (Verdict.EXPLODING, Verdict.DIVERGING) or self.fired & _RISES:
             return True
         return rise_began(self.run) is not None
+
+    @cached_property
+    def left_at(self) -> int | None:
+        """The first step at which norm or loss left its level for good, where the verdict says so."""
+        if self.verdict not in (Verdict.EXPLODING, Verdict.DIVERGING):
+            return None
+        return min((f.first_step for f in self.findings if f.rule in _LEFT and f.first_step is not None), default=None)
 
     @cached_property
     def sick(self) -> bool:

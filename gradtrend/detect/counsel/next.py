@@ -82,7 +82,7 @@ def _phrase(templates: Sequence[str], facts: Facts) -> str | None:
 def _values(facts: Facts) -> dict[str, object]:
     run = facts.run
     norm = run.norms[0] if run.norms else None
-    level = None if norm is None or facts.failed else usual_level(norm)
+    level = None if norm is None or facts.failed else usual_level(norm, facts.left_at)
     values = template_values(run.curve(norm))
     at, rows = failed_at(run), rows_before_failure(run)
     return values | {
@@ -106,9 +106,12 @@ def _a_third(facts: Facts, highest: object) -> str:
     return "try a third of it" if highest is None else f"try a third of {show(highest)}, the highest so far"
 
 
-def usual_level(norm: Series) -> float | None:
-    """The median of the positive values of a norm."""
-    positive = norm.finite_values[norm.finite_values > 0]
+def usual_level(norm: Series, before: int | None) -> float | None:
+    """The median of the positive values of a norm, of those before a step where one is given: what a run that has gone
+    wrong logs is not what is usual. None without such a value.
+    """
+    values = norm.finite_values if before is None else norm.finite_values[norm.steps[norm.finite] < before]
+    positive = values[values > 0]
     return median(positive) if len(positive) else None
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from html import escape
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradtrend.detect.judge import outlined
 from gradtrend.errors import ConfigError, InputError
 from gradtrend.model.finding import Finding
 from gradtrend.model.report import Report, RunReport
@@ -17,7 +19,7 @@ from gradtrend.model.runlog import RunLog
 from gradtrend.model.words import Severity, Verdict
 from gradtrend.pipeline.programs.tables import series_frame
 from gradtrend.pipeline.whole_file import encoded, replace_whole
-from gradtrend.report import REPORTERS, Style, format_of, known_suffixes, reporter
+from gradtrend.report import POINTS, REPORTERS, Style, format_of, known_suffixes, reporter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,18 +37,21 @@ class JudgedRun(RunReport):
         return self.to_text().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        """The report in a notebook; a page of its own within it, so that neither changes how the other looks."""
-        if "html" not in REPORTERS:
-            return f"<pre>{escape(self.to_text())}</pre>"
-        return _FRAME.format(escape(str(reporter("html")(self._report(), Style()))))
+        """The report in a notebook; a page of its own within it, so that neither changes how the other looks. As text
+        where the log that the page's charts draw is not there any more: a notebook shows nothing of what is raised.
+        """
+        if "html" in REPORTERS:
+            with suppress(InputError):
+                return _FRAME.format(escape(str(self._as("html"))))
+        return f"<pre>{escape(self.to_text())}</pre>"
 
     def to_text(self, *, verbose: bool = False) -> str:
         """The report that `gradtrend analyze` prints; `verbose` as its `-v`."""
-        return str(reporter("text")(self._report(), Style(verbose=verbose)))
+        return str(self._as("text", Style(verbose=verbose)))
 
     def to_json(self) -> str:
         """The report that `gradtrend analyze --format json` prints: RFC 8259, described by its JSON Schema."""
-        return str(reporter("json")(self._report(), Style()))
+        return str(self._as("json"))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON report as plain dicts, lists, numbers and strings; a non-finite number is None."""
@@ -56,12 +61,13 @@ class JudgedRun(RunReport):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the report to a file, whole, in the format of its suffix: `.json`, `.txt` ...
 
-        Raises `ConfigError` for a suffix that no format has, OSError where it cannot be written.
+        Raises `ConfigError` for a suffix that no format has, OSError where it cannot be written, `InputError`
+        where a chart is to be drawn of a log that has to be read again and is not there any more.
         """
         format_ = format_of(fspath(path))
         if format_ is None:
             raise ConfigError(f"{fspath(path)}: no format has the suffix {Path(path).suffix!r}", known_suffixes())
-        replace_whole(Path(path), encoded(reporter(format_)(self._report(), Style())))
+        replace_whole(Path(path), encoded(self._as(format_)))
 
     def series_frame(self) -> pl.DataFrame:
         """All that the run logged, as a DataFrame of polars (`.to_pandas()`) with a row a value: metric, role, layer,
@@ -71,8 +77,11 @@ class JudgedRun(RunReport):
             raise InputError(f"{self.run}: its log is not at hand")
         return series_frame(self.log())
 
-    def _report(self) -> Report:
-        return Report(_exit_code(self), (self,))
+    def _as(self, format_: str, style: Style | None = None) -> str | bytes:
+        """The report in a format. What charts draw is taken from the log now: of many runs it would fill the memory."""
+        write, points = reporter(format_), POINTS.get(format_, 0)
+        run = outlined(self, self.log(), points) if points and self.log is not None else self
+        return write(Report(_exit_code(self), (run,)), style or Style())
 
 
 def judged(report: RunReport, log: Callable[[], RunLog]) -> JudgedRun:

@@ -14,7 +14,6 @@ from gradtrend.errors import ConfigError, InputError
 from gradtrend.model.many.contrast import Contrasts
 from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
-from gradtrend.pipeline.parallel import available_processes
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import elsewhere, here
 from gradtrend.pipeline.scan.files import RECORD_SUFFIXES, records_bytes, records_frame
@@ -89,8 +88,7 @@ def scan_paths(
     """The runs below some paths. Raises `ConfigError` as `scan_all`, `InputError` where not one path can be read."""
     if processes is not None and processes < 0:
         raise ConfigError(f"processes={processes}: fewer than none", "0: this process alone.")
-    count = available_processes() if processes is None else processes
-    engine = here(count) if executor is None else elsewhere(executor)
+    engine = here(processes) if executor is None else elsewhere(executor)
     scanned: Scanned = scan_all(paths, options, wanted, engine, None if state is None else Path(state))
     if scanned.failures and not scanned.records and scanned.read + scanned.known <= len(scanned.failures):
         first = scanned.failures[0]

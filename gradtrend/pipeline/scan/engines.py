@@ -24,6 +24,7 @@ from gradtrend.model.report import Failure
 from gradtrend.pipeline.analyze import Plan
 from gradtrend.pipeline.apart import Outcome, each_apart, seconds_of
 from gradtrend.pipeline.failures import each_log
+from gradtrend.pipeline.parallel import available_processes
 from gradtrend.pipeline.scan.record import record_on
 from gradtrend.pipeline.workers import may_fork
 from gradtrend.version import __version__
@@ -39,11 +40,15 @@ _JOBS_A_BATCH = 64
 _MOST_WAITING = 256  # batches that are handed out at a time: more fill the memory of a scheduler, fewer starve workers
 
 
-def here(processes: int) -> Engine:
-    """So many processes of this machine."""
+def here(processes: int | None) -> Engine:
+    """So many processes of this machine. With None one a core where this process can be copied, else this one alone: a
+    new process would run the script of a program once more, all of it where it has no guard.
+    """
 
     def run(plan: Plan, jobs: Sequence[Job], told: Told) -> None:
-        each_apart(jobs, plan.options, partial(record_on, plan), processes, told)
+        by_itself = available_processes() if processes is None and may_fork() else 0
+        count = by_itself if processes is None else processes
+        each_apart(jobs, plan.options, partial(record_on, plan), count, told)
 
     return run
 

@@ -126,7 +126,7 @@ class _Scan:
             self.state.forget_gone(root.name, {share for share, _ in root.shares}, listing.files)
 
     def _mine(self, root: _Root, shares: Sequence[_Signed]) -> list[_Signed]:
-        """Shares that fall to this machine. One that is all there is each machine reads, for its part of the runs.
+        """Shares that fall to this machine. One that is all there is each machine reads, for its part of the runs."""
         return [share for share in shares if len(shares) == 1 or self.wanted.in_shard(share[0], root.name)]
 
     def _real_files(self, path: str, listing: Listing | None) -> set[str]:

@@ -8,7 +8,7 @@ from gradtrend.model.numbers import times
 from gradtrend.model.report import RunReport, SeriesReport
 from gradtrend.model.words import Role, Trend
 from gradtrend.report.text.lines import wrapped
-from gradtrend.report.text.sparkline import ends_of, fit, sparkline
+from gradtrend.report.text.sparkline import fit, sparkline
 from gradtrend.report.wording.escape import escape
 from gradtrend.report.wording.numbers import counted_in, number, plural, steps
 from gradtrend.report.wording.style import Style
@@ -37,7 +37,7 @@ def curve_lines(run: RunReport, style: Style) -> list[str]:
 
 def _picture(drawn: Sequence[SeriesReport], unit: str, style: Style) -> list[str]:
     names = [fitted(escape(series.metric), _LABEL, style.sign("…", "~")) for series in drawn]
-    axes = [_axis(series.sketch) for series in drawn]
+    axes = [_axis(series) for series in drawn]
     column = max(width_of(name) for name in (*names, "steps"))
     room = max(_MIN_CURVE, style.width - column - 6 - max(map(len, axes)))
     span = _span(drawn)
@@ -59,10 +59,12 @@ def _curve(values: Sequence[float | None], room: int, style: Style) -> str:
     return " " * first + sparkline(logged, style) + " " * (room - first - len(logged))
 
 
-def _axis(values: Sequence[float]) -> str:
-    """`23 to 1.3e19`, the smallest and the largest of what a curve shows; one number where these are as good as one."""
-    ends = ends_of(values)
-    return "" if ends is None else " to ".join(dict.fromkeys(map(_short, ends)))
+def _axis(series: SeriesReport) -> str:
+    """`23 to 1.3e19`, the least and the largest finite value of a series, which its curve of the largest of each share
+    need not show; one number where these are as good as one.
+    """
+    ends = [value for value in (series.lowest, series.peak) if value is not None]
+    return " to ".join(dict.fromkeys(map(_short, ends)))
 
 
 def _short(value: float) -> str:

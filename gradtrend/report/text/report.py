@@ -73,14 +73,19 @@ def _further(report: Report, style: Style, several: bool) -> list[str]:
 
 
 def summary(report: Report) -> str:
-    """`4 runs: 1 exploding, 3 stable; 1 error, 2 warnings; 1 path could not be read`."""
+    """`4 runs: 1 exploding, 3 stable; 1 error, 2 warnings, 1 known; 1 path could not be read`; errors and warnings
+    that a baseline knows are counted apart.
+    """
     verdicts = Counter(run.verdict for run in report.runs)
-    severities = Counter(finding.severity for run in report.runs for finding in run.findings)
+    findings = [finding for run in report.runs for finding in run.findings if finding.severity is not Severity.INFO]
+    severities = Counter(finding.severity for finding in findings if not finding.known)
+    known = sum(finding.known for finding in findings)
     parts = []
     if report.runs:
         counted = ", ".join(f"{verdicts[v]} {v}" for v in Verdict if verdicts[v])
         parts.append(f"{plural(len(report.runs), 'run')}: {counted}")
     found = [plural(severities[s], s.value) for s in (Severity.ERROR, Severity.WARNING) if severities[s]]
+    found += [f"{known} known"] if known else []
     if found:
         parts.append(", ".join(found))
     if report.failures:

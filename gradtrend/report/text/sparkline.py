@@ -16,12 +16,6 @@ _MIN_DECADES = 1.0
 Ends = tuple[float, float]
 
 
-def ends_of(values: Sequence[float]) -> Ends | None:
-    """The smallest and the largest size of a series, zeros apart; None where it has no size."""
-    sizes = _sizes(values)
-    return (min(sizes), max(sizes)) if sizes else None
-
-
 def sparkline(values: Sequence[float], style: Style) -> str:
     """One character a value: height by log10 of the size, `✕` for NaN and inf, the lowest bar for zero."""
     bars, bad = style.sign(_BARS, _PLAIN_BARS), style.sign("✕", "x")

@@ -66,12 +66,17 @@ def ends_at(run: RunReport) -> float | None:
 
 
 def because(run: RunReport) -> str:
-    """Why, in about four words; empty where there is nothing to tell. What else was found is counted."""
+    """Why, in about four words; empty where there is nothing to tell. What else was found is counted, but for what a
+    baseline knows; where it knows why, that is said, and what is new behind it.
+    """
     top = _telling(run)
     if top is None:
         return ""
     words = _words(run, top)
-    others = {f.rule for f in run.findings if f.severity is not Severity.INFO and f.rule != top.rule}
+    known = all(finding.known for finding in run.findings if finding.rule == top.rule)
+    others = {f.rule for f in run.findings if f.severity is not Severity.INFO and not f.known and f.rule != top.rule}
+    if known:
+        return f"known: {words}" + (f", +{len(others)} new" if others else "")
     others -= {"GT201"} if "NaN" in words else set()
     return words + (f", +{len(others)}" if others else "")
 

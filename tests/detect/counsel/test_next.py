@@ -208,6 +208,22 @@ def test_one_place_to_resume_from_and_that_before_the_rise() -> None:
     assert "re-run-to-reproduce" not in ids(report)
 
 
+def test_the_usual_level_is_that_of_before_it_went_wrong() -> None:
+    """Most of the norms are those of a run that has diverged."""
+    loss = [3 * 0.9**i + 0.3 + 0.01 * (i % 3) for i in range(60)] + [6.0 + 0.01 * (i % 3) for i in range(140)]
+    norm = [1.0 + 0.1 * (i % 3) for i in range(60)] + [10441.0 * (1 + 0.1 * (i % 3)) for i in range(140)]
+    report = of(norm=norm, loss=loss)
+    diverged = of(norm=[*norm[:60], *norm[:60], *(8 * one for one in norm[:60])], loss=loss[:180])
+    assert (report.verdict, diverged.verdict) == (Verdict.EXPLODING, Verdict.DIVERGING)
+    for one in (report, diverged):
+        (text,) = (advice.text for advice in one.next if advice.action == "clip-gradients")
+        assert "(1.1)" in text or "(1)" in text
+    later = of(norm=[*norm[:60], *(8 * one for one in norm[:60] * 2)], loss=loss[:180])
+    (text,) = (advice.text for advice in later.next if advice.action == "clip-gradients")
+    assert later.verdict is Verdict.DIVERGING
+    assert "(1.1)" in text
+
+
 def test_nothing_is_resumed_that_has_not_trained() -> None:
     assert "resume-earlier" not in ids(of(norm=[NAN] * 9, loss=[NAN] * 9))
 

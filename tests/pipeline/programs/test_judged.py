@@ -3,14 +3,17 @@ from __future__ import annotations
 import builtins
 import json
 import pickle
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
 import jsonschema
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import gradtrend
+from gradtrend.cli import main
 from gradtrend.pipeline.programs import judged as room
 from gradtrend.report import REPORTERS
 from gradtrend.report.json.report import schema
@@ -90,6 +93,56 @@ def test_reports_of_many_read_their_logs_again_when_asked(tmp_path: Path) -> Non
     (tmp_path / "run0" / "metrics.jsonl").unlink()
     with pytest.raises(gradtrend.InputError):
         reports[0].series_frame()
+
+
+def _table() -> dict[str, list[float]]:
+    return {"step": list(range(200)), "grad_norm": [1.0 + 0.1 * (i % 7) for i in range(200)]}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: gradtrend.analyze(EXPLODING),
+        lambda: next(gradtrend.analyze_all(EXPLODING)),
+        lambda: gradtrend.analyze(_table()),
+        lambda: next(gradtrend.analyze_all(pl.DataFrame(_table()))),
+        lambda: pickle.loads(pickle.dumps(gradtrend.analyze(EXPLODING))),
+    ],
+    ids=["path", "all", "dict", "frame", "pickled"],
+)
+def test_what_is_saved_has_its_charts(made: Callable[[], gradtrend.JudgedRun], tmp_path: Path) -> None:
+    report = made()
+    assert all(series.outline is None for series in report.series)  # of thousands of runs they would fill the memory
+    report.save(tmp_path / "report.html")
+    report.save(tmp_path / "report.svg")
+    page, picture = (tmp_path / "report.html").read_text(), (tmp_path / "report.svg").read_text()
+    assert "There is no series to draw" not in page
+    assert "No gradient norm is logged" not in picture
+    assert "<polyline" in picture or "<path" in picture
+    assert "There is no series to draw" not in report._repr_html_()
+
+
+def test_what_is_saved_is_what_the_command_line_writes(report: gradtrend.JudgedRun, tmp_path: Path) -> None:
+    for suffix in ("html", "svg"):
+        saved, written = tmp_path / f"saved.{suffix}", tmp_path / f"written.{suffix}"
+        report.save(saved)
+        CliRunner().invoke(main, ["analyze", str(EXPLODING), "-o", str(written)])
+        assert saved.read_bytes() == written.read_bytes()
+
+
+def test_charts_of_a_log_that_is_gone(tmp_path: Path) -> None:
+    for seed in range(2):
+        jsonl(tmp_path / f"run{seed}" / "metrics.jsonl", fit("stable", seed))
+    gone, grown = gradtrend.analyze_all(tmp_path)
+    (tmp_path / "run0" / "metrics.jsonl").unlink()
+    with pytest.raises(gradtrend.InputError):
+        gone.save(tmp_path / "gone.html")
+    assert not (tmp_path / "gone.html").exists()
+    assert gone._repr_html_().startswith("<pre>")
+    gone.save(tmp_path / "gone.json")
+    with (tmp_path / "run1" / "metrics.jsonl").open("a") as log:
+        log.write('{"step": 100000, "grad_norm": 3.0, "new": 1.0}\n')
+    grown.save(tmp_path / "grown.html")
 
 
 def test_it_survives_a_pickle(report: gradtrend.JudgedRun) -> None:

@@ -43,6 +43,23 @@ def test_other_findings_are_counted_and_notes_are_none(stable: RunReport) -> Non
     assert not is_well(replace(stable, findings=(spike,)))
 
 
+def test_what_a_baseline_knows_is_not_told_as_new(exploding: RunReport, layered: RunReport, stable: RunReport) -> None:
+    def known(run: RunReport, *rules: str) -> RunReport:
+        return replace(run, findings=tuple(replace(f, known=f.rule in rules) for f in run.findings))
+
+    assert because(known(exploding, "GT101")) == f"known: {because(exploding)}"
+    collapse = Finding("GT201", "nan-collapse", Severity.ERROR, 0.9, "Non-finite.", first_step=398)
+    both = replace(exploding, findings=(*exploding.findings, collapse))
+    assert because(known(both, "GT101")) == f"known: {because(both)}, +1 new"  # its NaN is not known
+    assert because(known(both, "GT101", "GT201")) == f"known: {because(both)}"
+    some = replace(layered, findings=(replace(layered.findings[0], known=True), *layered.findings[1:]))
+    assert because(some) == because(layered)
+    spike = Finding("GT105", "recovered-spike", Severity.WARNING, 0.9, "It spiked.", "grad_norm", first_step=40)
+    drift = Finding("GT104", "drift", Severity.WARNING, 0.9, "It drifts.", "grad_norm", first_step=0, known=True)
+    assert because(replace(stable, findings=(drift, spike))) == "known: drift, +1 new"
+    assert because(replace(stable, findings=(replace(drift, known=False), replace(spike, known=True)))) == "drift"
+
+
 def test_the_worst_come_first(exploding: RunReport, stable: RunReport, unjudged: RunReport) -> None:
     warned = replace(stable, findings=(Finding("GT104", "drift", Severity.WARNING, 0.9, "It drifts."),))
     masked = replace(stable, findings=(Finding("GT203", "masked-loss", Severity.ERROR, 0.9, "It reads 0."),))
