@@ -180,8 +180,11 @@ def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failure
 
 
 def _is_of_this_moment(error: GradtrendError) -> bool:
-    """Whether a system failed to read, and not a log to make sense: what decompressors raise has no number."""
-    return isinstance(error.__cause__, OSError) and error.__cause__.errno is not None
+    """Whether a system failed to read, and not a log to make sense: what decompressors raise has no number. Of who may
+    read a file its state tells when it changes.
+    """
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno is not None and not isinstance(cause, PermissionError)
 
 
 def _bug(path: str, error: BaseException, whose: str) -> Failure:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.errors import GradtrendError, InputError
-from gradtrend.ingest.remote.address import further_address, remote_address
 from gradtrend.ingest import is_remote
+from gradtrend.ingest.remote.address import further_address, remote_address
 
 REMOTE = [
     ("s3://bucket", "obstore", "bucket", "", "s3://bucket"),
