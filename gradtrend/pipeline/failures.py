@@ -15,6 +15,7 @@ from gradtrend.ingest import (
     Listing,
     Local,
     RunFiles,
+    RunParts,
     adapters_of,
     find_runs,
     is_remote,
@@ -115,12 +116,29 @@ def _each_at_hand(
 ) -> None:
     """Add the uses of the runs of some logs, which are fetched for that long, and what fails."""
     with localized(job) as local:
-        for run in _guarded(local.files.name, options, partial(runs_in, local.files, options), failures) or ():
+        files, late = _without_late(local.files)
+        found: Sequence[RunParts] = ()
+        if files.logs or not late:
+            found = _guarded(files.name, options, partial(runs_in, files, options), failures) or ()
+        failures += late
+        for run in found:
             work = lambda run=run: use(local.told_log(log_of(run, options)))  # noqa: E731
             result = _guarded(run.name, options, work, failures)
             if result is not None:
                 results.append(result)
         failures[:] = [_told(failure, local) for failure in failures]
+
+
+def _without_late(files: RunFiles) -> tuple[RunFiles, list[Failure]]:
+    """A share as it could be fetched, and what of it could not: each a failure of its own beside the runs, so that
+    nobody takes them for all that there is.
+    """
+    late = [one for one in files.passed_over if one.passing and one.unread]
+    if not late:
+        return files, []
+    passed = tuple(one for one in files.passed_over if one not in late)
+    failures = [Failure(str(one.path), f"{one.path}: {one.reason}", "Try again later.", passing=True) for one in late]
+    return replace(files, passed_over=passed), failures
 
 
 def _told(failure: Failure, local: Local) -> Failure:
@@ -148,7 +166,7 @@ def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failure
     except ConfigError:
         raise
     except GradtrendError as error:
-        failures.append(Failure(name, error.message, error.hint))
+        failures.append(Failure(name, error.message, error.hint, passing=_is_of_this_moment(error)))
     except RecursionError:
         failures.append(Failure(name, TOO_DEEP, passing=True))
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -159,6 +177,14 @@ def _guarded(name: str, options: AnalyzeOptions, work: Callable[[], _R], failure
             Failure(name, NO_MEMORY, passing=True) if no_memory else _bug(name, error, whose_bug(options.source))
         )
     return None
+
+
+def _is_of_this_moment(error: GradtrendError) -> bool:
+    """Whether a system failed to read, and not a log to make sense: what decompressors raise has no number. Of who may
+    read a file its state tells when it changes.
+    """
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno is not None and not isinstance(cause, PermissionError)
 
 
 def _bug(path: str, error: BaseException, whose: str) -> Failure:

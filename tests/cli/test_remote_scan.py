@@ -94,3 +94,25 @@ def test_shards_of_a_bucket_are_one_scan(s3: S3, tmp_path: Path) -> None:
     parts = [scan(s3, tmp_path, AT, "--shard", f"{number}/3")[0] for number in (1, 2, 3)]
     assert all(parts)
     assert sorted(r["run"] for part in parts for r in part) == sorted(r["run"] for r in whole)
+
+
+@pytest.mark.parametrize("size", [40, 4000])  # whole among the first bytes, and fetched when it is read
+def test_what_could_not_be_fetched_is_read_by_the_next_scan(s3: S3, tmp_path: Path, size: int) -> None:
+    state, at = ("--state", str(tmp_path / "state")), f"s3://{BUCKET}/busy{size}"
+    for seed, log in enumerate(("one/a/metrics", "one/b/metrics", "two/a/metrics", "two/a/more")):
+        s3.put(f"busy{size}/{log}.jsonl", rows(size + 10 * seed, seed))
+    whole, _ = scan(s3, tmp_path, at)
+    with proxy_before(s3.port) as proxy:
+        proxy.of = "two/a/more.jsonl"
+        if size > 40:
+            proxy.before = lambda path: setattr(proxy, "status", 503 if proxy.count(proxy.of) > 1 else 0)
+        else:
+            proxy.status = 503
+        part, said = scan(s3, tmp_path, at, *state, proxy=proxy)
+    (missed,) = [record for record in part if record.get("failure")]
+    assert missed["run"] == f"{at}/two/a/more.jsonl"
+    assert missed["failure"] == f"{at}/two/a/more.jsonl: the store is too busy after 6 tries"
+    assert missed["hint"] == "Try again later."
+    assert "the store is" in said
+    assert len(part) == len({record["run"] for record in part})
+    assert scan(s3, tmp_path, at, *state)[0] == whole

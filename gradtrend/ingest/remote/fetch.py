@@ -15,7 +15,7 @@ from gradtrend.errors import InputError
 from gradtrend.ingest.limits import MOST_FETCHED, MOST_TRIES, REQUESTS_A_WORKER, SECONDS_TO_FETCH
 from gradtrend.ingest.remote.clients import opened
 from gradtrend.ingest.remote.objects import ChangedError, CutError, GoneError, Held, Missed, Remote
-from gradtrend.ingest.remote.refusals import heart
+from gradtrend.ingest.remote.refusals import as_cause, heart
 from gradtrend.ingest.remote.sparse import empty_again, make, path_of, write_at, written
 from gradtrend.ingest.remote.store import Store
 from gradtrend.ingest.remote.tasks import at_once, finished
@@ -81,7 +81,7 @@ async def _all_whole(
             await whole(store, remote.base, held, _path(root, held))
         except (InputError, GoneError, OSError) as error:
             errors.append(addressed(error, held, remote.shown))
-            missed.append(Missed(held.key, reason(error, held, remote.shown)))
+            missed.append(Missed(held.key, reason(error, held, remote.shown), passing=True))
 
     await at_once(REQUESTS_A_WORKER, take, lacking)
 
@@ -109,7 +109,7 @@ async def whole(store: Store, folder: str, held: Held, path: Path) -> Held:
         except CutError as error:
             tries += 1
             if tries >= MOST_TRIES:
-                raise _no_answer(held.key, tries, error) from error
+                raise _no_answer(held.key, tries, error) from as_cause(error)
             await asyncio.sleep(_FIRST_PAUSE * 2**tries)
 
 
@@ -122,7 +122,7 @@ async def tried(ask: Callable[[], Awaitable[_T]], what: str) -> _T:
         except CutError as error:
             tries += 1
             if tries >= MOST_TRIES:
-                raise _no_answer(what, tries, error) from error
+                raise _no_answer(what, tries, error) from as_cause(error)
             await asyncio.sleep(_FIRST_PAUSE * 2**tries)
 
 

@@ -17,7 +17,7 @@ from gradtrend.errors import MissingPackageError
 from gradtrend.ingest.limits import PIECE_BYTES, SECONDS_OF_TRIES
 from gradtrend.ingest.remote.address import RemoteAddress
 from gradtrend.ingest.remote.objects import ChangedError, CutError, Folder, GoneError, Held
-from gradtrend.ingest.remote.refusals import refusal, too_many
+from gradtrend.ingest.remote.refusals import as_cause, heart, refusal, too_many
 from gradtrend.ingest.remote.store import joined
 
 _T = TypeVar("_T")
@@ -45,12 +45,12 @@ class FileSystem:
             needed = str(error).splitlines()[0] if str(error) else f"fsspec needs a package for {address.scheme}://"
             raise MissingPackageError(f"{address.shown}: {needed}", _package_for(address.scheme)) from error
         except Exception as error:
-            raise refusal(error, address) from error
+            raise refusal(error, address) from as_cause(error)
 
     async def below(self, folder: str, most: int) -> list[Held]:
         """As `Store` has it."""
         place = self._place(folder)
-        found = await self._asked(lambda: self._fs.find(place, detail=True), or_else={})
+        found = await self._asked(place, lambda: self._fs.find(place, detail=True), or_else={})
         if len(found) > most:
             raise too_many(self._address, most)
         return [self._held(info, place) for path, info in found.items() if path.strip("/") != place.strip("/")]
@@ -58,7 +58,7 @@ class FileSystem:
     async def inside(self, folder: str) -> Folder:
         """As `Store` has it."""
         place = self._place(folder)
-        found = await self._asked(lambda: self._fs.ls(place, detail=True), or_else=[])
+        found = await self._asked(place, lambda: self._fs.ls(place, detail=True), or_else=[])
         files = [self._held(info, place) for info in found if info["type"] == "file"]
         names = [str(info["name"]).rstrip("/").rpartition("/")[2] for info in found if info["type"] == "directory"]
         return Folder(files, names)
@@ -68,7 +68,7 @@ class FileSystem:
         place = self._place(key)
         with suppress(Exception):  # what was listed is kept by most
             self._fs.invalidate_cache()
-        info = await self._asked(lambda: self._fs.info(place))
+        info = await self._asked(place, lambda: self._fs.info(place))
         if info["type"] != "file":
             raise GoneError(key)
         return self._held(info, place.rpartition("/")[0])
@@ -76,7 +76,7 @@ class FileSystem:
     async def head(self, folder: str, held: Held, size: int) -> tuple[bytes, Held]:
         """As `Store` has it."""
         place = self._place(joined(folder, held.key))
-        return bytes(await self._asked(lambda: self._fs.cat_file(place, 0, min(size, held.size)))), held
+        return bytes(await self._asked(place, lambda: self._fs.cat_file(place, 0, min(size, held.size)))), held
 
     async def rest(self, folder: str, held: Held) -> AsyncIterator[bytes]:
         """As `Store` has it."""
@@ -84,7 +84,7 @@ class FileSystem:
         place = self._place(key)
         for start in range(held.present, held.size, PIECE_BYTES):
             end = min(start + PIECE_BYTES, held.size)
-            piece = bytes(await self._asked(partial(self._fs.cat_file, place, start, end)))
+            piece = bytes(await self._asked(place, partial(self._fs.cat_file, place, start, end)))
             now = await self.one(key)
             if not now.is_same(held) or len(piece) != end - start:
                 raise ChangedError(now)
@@ -93,8 +93,8 @@ class FileSystem:
     def _place(self, key: str) -> str:
         return f"/{key}" if self.key.startswith("/") and not key.startswith("/") else key
 
-    async def _asked(self, call: Callable[[], Any], or_else: Any = None) -> Any:
-        """What a call gives; `or_else` where there is no such place, GoneError where that is None."""
+    async def _asked(self, place: str, call: Callable[[], Any], or_else: Any = None) -> Any:
+        """What a call about a place gives; `or_else` where there is no such place, GoneError where that is None."""
         try:
             async with asyncio.timeout(SECONDS_OF_TRIES):
                 return await _in_thread(call)
@@ -105,11 +105,11 @@ class FileSystem:
         except ImportError as error:
             raise MissingPackageError(f"{self._address.shown}: {error}", _package_for(self._address.scheme)) from error
         except (ConnectionError, TimeoutError, EOFError) as error:
-            raise CutError(str(error) or type(error).__name__) from error
+            raise CutError(heart(str(error), self._address) or type(error).__name__) from as_cause(error)
         except Exception as error:
             if getattr(getattr(error, "response", None), "status_code", None) in _BUSY:
-                raise CutError(str(error)) from error
-            raise refusal(error, self._address) from error
+                raise CutError(heart(str(error), self._address)) from as_cause(error)
+            raise refusal(error, self._address, place) from as_cause(error)
 
     def _held(self, info: Mapping[str, Any], place: str) -> Held:
         key = str(info["name"]).strip("/").removeprefix(place.strip("/")).lstrip("/")

@@ -222,7 +222,7 @@ def _drop(mirror: Mirror, held: Held, why: str) -> None:
     del mirror.objects[held.key]
     (mirror.root / held.key).unlink(missing_ok=True)
     if why:
-        mirror.missed.append(Missed(held.key, why, unread=True))
+        mirror.missed.append(Missed(held.key, why, passing=True))
 
 
 async def _with_head(store: Store, base: str, held: Held, path: Path) -> Held:

@@ -19,7 +19,7 @@ from gradtrend.ingest.limits import (
 )
 from gradtrend.ingest.remote.address import RemoteAddress
 from gradtrend.ingest.remote.objects import ChangedError, CutError, Folder, GoneError, Held
-from gradtrend.ingest.remote.refusals import refusal, too_many
+from gradtrend.ingest.remote.refusals import as_cause, refusal, status_of, too_many
 from gradtrend.ingest.remote.store import joined
 
 _STREAMED_BYTES = 1 << 16
@@ -58,7 +58,7 @@ class ObjectStore:
             url = f"{self._address.scheme}://{self._address.bucket}"
             return self._obs.store.from_url(url, client_options=_client(plain), retry_config=_retries(), **more)
         except Exception as error:
-            raise refusal(error, self._address) from error
+            raise refusal(error, self._address) from as_cause(error)
 
     async def below(self, folder: str, most: int) -> list[Held]:
         """As `Store` has it."""
@@ -73,7 +73,7 @@ class ObjectStore:
         except FileNotFoundError:
             return []
         except Exception as error:
-            raise refusal(error, self._address) from error
+            raise refusal(error, self._address, folder) from as_cause(error)
         return found
 
     async def inside(self, folder: str) -> Folder:
@@ -81,7 +81,7 @@ class ObjectStore:
         try:
             found = await self._obs.list_with_delimiter_async(self._store, folder or None)
         except Exception as error:
-            raise refusal(error, self._address) from error
+            raise refusal(error, self._address, folder) from as_cause(error)
         names = [prefix.rstrip("/").rpartition("/")[2] for prefix in found["common_prefixes"]]
         return Folder([_held(one, folder) for one in found["objects"]], names)
 
@@ -92,7 +92,7 @@ class ObjectStore:
         except FileNotFoundError as error:
             raise GoneError(key) from error
         except Exception as error:
-            raise refusal(error, self._address) from error
+            raise refusal(error, self._address, key) from as_cause(error)
 
     async def head(self, folder: str, held: Held, size: int) -> tuple[bytes, Held]:
         """As `Store` has it."""
@@ -113,9 +113,9 @@ class ObjectStore:
         except FileNotFoundError as error:
             raise GoneError(key) from error
         except Exception as error:
-            if "416" in str(error):  # it is shorter now than it was
+            if status_of(error) == 416:  # it is shorter now than it was
                 raise ChangedError(await self.one(key)) from error
-            raise refusal(error, self._address) from error
+            raise refusal(error, self._address, key) from as_cause(error)
         return await _body(result), _held(result.meta, folder)
 
 
@@ -132,7 +132,7 @@ class WebFile:
             client = _client(address.scheme == "http", SECONDS_TO_FETCH)
             self._store = self._obs.store.HTTPStore(address.given, client_options=client, retry_config=_retries())
         except Exception as error:
-            raise refusal(error, address) from error
+            raise refusal(error, address) from as_cause(error)
 
     async def below(self, folder: str, most: int) -> list[Held]:
         """A web server lists nothing."""
@@ -169,7 +169,7 @@ class WebFile:
         except StopAsyncIteration:
             return None
         except Exception as error:
-            raise CutError(str(error) or "no further byte") from error
+            raise CutError(str(error) or "no further byte") from as_cause(error)
 
     async def _result(self) -> Any:
         try:
@@ -180,7 +180,7 @@ class WebFile:
         except FileNotFoundError as error:
             raise GoneError(self._address.shown) from error
         except Exception as error:
-            raise refusal(error, self._address) from error
+            raise refusal(error, self._address) from as_cause(error)
 
     def _named(self, result: Any) -> Held:
         return _held({**result.meta, "path": self._address.parts[-1]}, "")
@@ -236,4 +236,4 @@ async def _body(result: Any) -> bytes:
     try:
         return bytes(await result.bytes_async())
     except Exception as error:
-        raise CutError(str(error)) from error
+        raise CutError(str(error)) from as_cause(error)

@@ -51,11 +51,14 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """An object that is not in the mirror, or not whole, and why; `unread` says that it may be a log."""
+    """An object that is not in the mirror, or not whole, and why; `unread` says that it may be a log, `passing` that it
+    lies in this moment: that it could not be fetched.
+    """
 
     key: str
     reason: str
     unread: bool = True
+    passing: bool = False
 
 
 class ChangedError(Exception):

@@ -58,5 +58,12 @@ def scan_summary(records: Sequence[Record]) -> str:
 
 def _row(record: Record, below: str, style: Style) -> str:
     title = run_title(record.run.removeprefix(below), record.name)
-    why = record.brief if record.failure is None else record.failure.removeprefix(f"{record.run}: ")
+    why = record.brief if record.failure is None else _reason(record.run, record.failure)
     return line(record.verdict, record.confidence, record.onset_step, record.last, why, title, record.is_well, style)
+
+
+def _reason(run: str, failure: str) -> str:
+    """Why a run could not be read, without its name, or the path of a log below it, which may stand before."""
+    if not failure.startswith((f"{run}: ", f"{run}/")):
+        return failure
+    return failure.removeprefix(run).partition(": ")[2] or failure

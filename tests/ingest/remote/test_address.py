@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradtrend.errors import GradtrendError, InputError
+from gradtrend.ingest import is_remote
 from gradtrend.ingest.remote.address import further_address, remote_address
-from gradtrend.ingest.runs.finding.find import is_remote
 
 REMOTE = [
     ("s3://bucket", "obstore", "bucket", "", "s3://bucket"),
@@ -27,11 +27,17 @@ REMOTE = [
     ),
     ("https://host/a/metrics.jsonl", "web", "host", "", "https://host/a/metrics.jsonl"),
     ("http://host:8000/train.log.gz", "web", "host:8000", "", "http://host:8000/train.log.gz"),
-    ("https://me:secret@host/a.csv?sig=secret#x", "web", "me:secret@host", "", "https://host/a.csv"),
+    ("https://me:secret@host/a.csv?sig=secret#x", "web", "host", "", "https://host/a.csv"),
     ("https://host/events.out.tfevents.1.host", "web", "host", "", "https://host/events.out.tfevents.1.host"),
     ("hf://datasets/me/runs/a/", "fsspec", "", "", "hf://datasets/me/runs/a"),
     ("memory://runs", "fsspec", "", "", "memory://runs"),
     ("sftp://me:secret@host/runs", "fsspec", "", "", "sftp://me@host/runs"),
+    ("sftp://me:se@secret@host", "fsspec", "", "", "sftp://me@host"),
+    ("sftp://me:se/secret@host:22/a@b", "fsspec", "", "", "sftp://me@b"),
+    ("sftp://host:22/a@b", "fsspec", "", "", "sftp://host:22/a@b"),
+    ("s3://KEY:secret@bucket/runs", "obstore", "bucket", "runs", "s3://bucket/runs"),
+    ("az://box/runs?sv=1&sig=secret", "obstore", "box", "runs?sv=1&sig=secret", "az://box/runs"),
+    ("s3://bucket/what?/a", "obstore", "bucket", "what?/a", "s3://bucket/what?/a"),
 ]
 OTHER = [
     "runs/a",

@@ -213,6 +213,26 @@ def test_one_object_that_may_not_be_read_is_told_beside_the_others(proxy: Proxy)
     assert "access denied" in passed.reason
 
 
+def test_many_denied_objects_are_told_as_that_whatever_they_are_called(proxy: Proxy, s3: S3) -> None:
+    for i in range(8):
+        s3.put(f"named/m/metadata{i} expired/connect4/metrics.jsonl", rows(20, i))
+    for i in range(4):
+        s3.put(f"named/sound{i}/416/metrics.jsonl", rows(20, i))
+    proxy.of, proxy.status, proxy.body = "connect4", 403, error_body("AccessDenied")
+    (files,) = find_runs(f"{AT}/named")
+    assert len(files.logs) == 4
+    assert [one.reason for one in files.passed_over] == ["access denied (AccessDenied)"] * 8
+
+
+def test_a_busy_store_is_no_log_that_was_cut_down(proxy: Proxy, s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_store, "MOST_TRIES", 2)
+    s3.put("run-416/metrics.jsonl", LONG)
+    (files,) = find_runs(f"{AT}/run-416")
+    proxy.of, proxy.slow = "metrics.jsonl", 10**6
+    with pytest.raises(InputError, match=r"run-416/metrics.jsonl: the store is too busy after 2 tries"):
+        bytes_of(files)
+
+
 def test_another_machine_fetches_a_share_by_what_it_is_sent(proxy: Proxy, tmp_path: Path) -> None:
     (files,) = find_runs(f"{AT}/exploding")
     (as_before,) = logs_of(files)

@@ -20,7 +20,7 @@ from gradtrend.ingest import find_runs, localized
 from gradtrend.ingest.captures import find_captures
 from gradtrend.ingest.remote import file_system, mirror
 from gradtrend.ingest.remote.object_store import ObjectStore
-from gradtrend.ingest.runs.finding import find
+from gradtrend.ingest.runs.finding import addresses
 from tests.places import CAPTURES, EXPLODING
 from tests.remote import rows
 
@@ -214,12 +214,12 @@ def test_what_fsspec_itself_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_path_never_loads_what_is_remote(tmp_path: Path) -> None:
-    assert not find.is_remote(str(tmp_path))
+    assert not addresses.is_remote(str(tmp_path))
     (tmp_path / "s3:").mkdir()
     (tmp_path / "s3:" / "bucket").mkdir()
     before = Path.cwd()
     os.chdir(tmp_path)
     try:
-        assert not find.is_remote("s3://bucket")  # a folder of that name is there
+        assert not addresses.is_remote("s3://bucket")  # a folder of that name is there
     finally:
         os.chdir(before)

@@ -36,6 +36,14 @@ def test_the_worst_come_first_and_the_well_are_counted() -> None:
     assert shown[5].split() == ["unreadable", "-", "-", "-", "damaged", "f"]
 
 
+def test_the_reason_is_shown_and_not_the_address_before_it() -> None:
+    other = Record("s3://b/x", failure="s3://b/xy: no")
+    for failure in ("s3://b/run: busy", "s3://b/run/metrics.jsonl: busy", "busy"):
+        rows = [line.split() for line in lines(Record("s3://b/run", failure=failure), other)]
+        assert ["unreadable", "-", "-", "-", "busy", "run"] in rows
+        assert ["unreadable", "-", "-", "-", "s3://b/xy:", "no", "x"] in rows
+
+
 def test_of_many_some_are_shown_and_the_rest_counted() -> None:
     many = [Record(f"out/{number}", verdict=Verdict.DIVERGING) for number in range(1500)]
     shown = lines(*many, rows=3)

@@ -26,7 +26,9 @@ def shown_address(path: str, source: str = "auto") -> str:
     try:
         address = remote_place(path, source)
     except InputError:
-        return path
+        from gradtrend.ingest.remote.address import without_secrets
+
+        return without_secrets(path)
     return path if address is None else address.shown
 
 

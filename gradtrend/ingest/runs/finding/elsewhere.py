@@ -68,7 +68,7 @@ def with_missed(found: Sequence[RunFiles], root: Path, missed: Sequence[Missed])
 def passed_over(root: Path, one: Missed) -> PassedOver:
     """An object that is not there to be read, as a file that was passed over."""
     unread = one.unread and has_name_of_log(one.key.rpartition("/")[2])
-    return PassedOver(root / one.key.replace("\0", "?").strip("/"), one.reason, unread)
+    return PassedOver(root / one.key.replace("\0", "?").strip("/"), one.reason, unread, one.passing)
 
 
 def shares_of(found: Sequence[RunFiles], mirror: Mirror) -> tuple[RunFiles, ...]:

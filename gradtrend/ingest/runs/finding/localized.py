@@ -95,21 +95,24 @@ def _moved(files: RunFiles, remote: Remote, root: Path, missed: Sequence[Missed]
 
     from gradtrend.ingest.runs.finding.elsewhere import passed_over
 
-    gone = {root / one.key for one in missed}
+    logs = tuple(map(moved_log, files.logs))
+    late = [passed_over(root, one) for one in missed]
+    gone = {one.path for one in late}
+    own = gone & {log.path for log in logs}  # whatever their names
     passed = (
         *(replace(one, path=moved(one.path)) for one in files.passed_over),
-        *(passed_over(root, o) for o in missed),
+        *(replace(one, unread=True) if one.path in own else one for one in late),
     )
     picked = files.picked
     if picked is not None and old != new:
-        runs = {run.id: run for log in map(moved_log, files.logs) for run in log.runs}
+        runs = {run.id: run for log in logs for run in log.runs}
         picked = replace(picked, runs=tuple(runs.get(run.id, run) for run in picked.runs))
     return replace(
         files,
         name=files.name.replace(remote.shown, new, 1),
         only=None if files.only is None else files.only.replace(remote.shown, new, 1),
         folder=moved(files.folder),
-        logs=tuple(log for log in map(moved_log, files.logs) if log.path not in gone),
+        logs=tuple(log for log in logs if log.path not in gone),
         with_debug=tuple(map(moved, files.with_debug)),
         passed_over=passed,
         picked=picked,

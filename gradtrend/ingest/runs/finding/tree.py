@@ -66,11 +66,14 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """What was not read below a folder, and why; `unread` says that a run may lie there that nobody has seen."""
+    """What was not read below a folder, and why; `unread` says that a run may lie there that nobody has seen,
+    `passing` that it lies in this moment, not in what was to be read.
+    """
 
     path: Path
     reason: str
     unread: bool = False
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
