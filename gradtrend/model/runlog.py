@@ -40,8 +40,8 @@ class Source:
     points: int
     skipped: tuple[Skipped, ...] = ()
     skipped_count: int = 0
-    size: int | None = None
-    modified: float | None = None
+    size: int | None = field(default=None, compare=False)
+    modified: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
