@@ -165,7 +165,7 @@ class Facts:
 
     @cached_property
     def left_at_once(self) -> bool:
-        """Whether a loss that diverges left its best level after its very first value: no checkpoint lies before that."""
+        """Whether a loss that diverges left its best level after its first value: no checkpoint lies before."""
         onsets = [
             seen.onset > int(loss.steps[:_AT_ONCE][-1])
             for loss in self.run.furthest

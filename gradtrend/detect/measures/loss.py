@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 
-from gradtrend.detect.curves.levels import median, smooth, spread
+from gradtrend.detect.curves.levels import median, spread
 from gradtrend.detect.curves.loss import scatter_of
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.series import FloatArray
@@ -19,10 +18,6 @@ from gradtrend.detect.measures.measure import Measure
 _LEAST_POINTS = 40
 # A loss that ends three times above the level of its first twentieth has not improved, whatever its peak was.
 _FAR_ABOVE = 3.0
-# The first values that show the scatter of a loss.
-_FEW = 8
-# A noiseless curve has this much scatter, relative or in logarithms, so that no ratio is infinite.
-_NO_SCATTER = 1e-3
 
 
 def _finite(curve: Curve) -> FloatArray:
@@ -64,61 +59,15 @@ def _loss_share_above_start(curve: Curve) -> float | None:
     return None if curve.divergence is None else curve.divergence.above
 
 
-def _loss_share_below_start(curve: Curve) -> float | None:
-    """The share of the values of the loss that do not lie above the first one."""
-    return None if curve.divergence is None else 1 - curve.divergence.above
-
-
 def _loss_peak_over_start(curve: Curve) -> float | None:
     """The highest settled level of the loss over its first value, as a factor; None where that is not positive."""
     seen = curve.divergence
     return None if seen is None or seen.first <= 0 else seen.peak / seen.first
 
 
-def _loss_early_over_start(curve: Curve) -> float | None:
-    """The level of the first twentieth of the loss over its first value, as a factor; None where that is not positive."""
-    seen = curve.divergence
-    return None if seen is None or seen.first <= 0 else seen.early / seen.first
-
-
-def _loss_end_over_start(curve: Curve) -> float | None:
-    """The end of the loss over its first value, as a factor; None where that is not positive."""
-    seen = curve.divergence
-    return None if seen is None or seen.first <= 0 else seen.end / seen.first
-
-
-def _loss_burst_over_start(curve: Curve) -> float | None:
-    """The highest that two of three values of the loss reach, over its first one; None for a loss that is not positive
-    throughout, or of fewer than 40 values.
-    """
-    values = _finite(curve)
-    if len(values) < _LEAST_POINTS or values.min() <= 0:
-        return None
-    return float(smooth(values).max() / values[0])
-
-
-def _loss_burst_over_noise(curve: Curve) -> float | None:
-    """The same in standard deviations of the scatter from point to point, both as logarithms: a loss that scatters by a
-    factor does so upward too.
-    """
-    if (burst := _loss_burst_over_start(curve)) is None:
-        return None
-    scatter = scatter_of(np.log(_finite(curve)))
-    return math.log(burst) / max(scatter, _NO_SCATTER)
-
-
 def _loss_peak_over_noise(curve: Curve) -> float | None:
     """How far the highest settled level of the loss lies above its first value, over its scatter."""
     return None if curve.divergence is None else curve.divergence.climb
-
-
-def _loss_peak_over_early_noise(curve: Curve) -> float | None:
-    """The same over the scatter of the first tenth of the loss alone: what came later is what is asked about."""
-    if (seen := curve.divergence) is None:
-        return None
-    values = _finite(curve)
-    scatter = scatter_of(values[: max(_FEW, len(values) // 10)])
-    return (seen.peak - seen.first) / max(scatter, _NO_SCATTER * abs(seen.peak), 1e-300)
 
 
 def _loss_end_over_peak(curve: Curve) -> float | None:
@@ -228,13 +177,6 @@ MEASURES: Mapping[str, Measure] = {
     "loss_share_above_start": Measure(
         _loss_share_above_start, "share", "values of the loss above the first", spans.loss_climb, "fewer than 4 losses"
     ),
-    "loss_share_below_start": Measure(
-        _loss_share_below_start,
-        "share",
-        "values of the loss not above the first",
-        spans.loss_burst,
-        "fewer than 4 losses",
-    ),
     "loss_peak_over_start": Measure(
         _loss_peak_over_start,
         "x",
@@ -242,42 +184,11 @@ MEASURES: Mapping[str, Measure] = {
         spans.loss_climb,
         "the loss is not positive",
     ),
-    "loss_early_over_start": Measure(
-        _loss_early_over_start,
-        "x",
-        "early level of the loss over its first value",
-        spans.loss_burst,
-        "the loss is not positive",
-    ),
-    "loss_end_over_start": Measure(
-        _loss_end_over_start, "x", "end of the loss over its first value", spans.loss_burst, "the loss is not positive"
-    ),
-    "loss_burst_over_start": Measure(
-        _loss_burst_over_start,
-        "x",
-        "highest two of three values of the loss over its first",
-        spans.loss_burst,
-        "the loss is not positive, or fewer than 40 losses",
-    ),
-    "loss_burst_over_noise": Measure(
-        _loss_burst_over_noise,
-        "sigma",
-        "highest two of three values of the loss over its first",
-        spans.loss_burst,
-        "the loss is not positive, or fewer than 40 losses",
-    ),
     "loss_peak_over_noise": Measure(
         _loss_peak_over_noise,
         "sigma",
         "highest level of the loss over its first value",
         spans.loss_climb,
-        "fewer than 4 losses",
-    ),
-    "loss_peak_over_early_noise": Measure(
-        _loss_peak_over_early_noise,
-        "sigma",
-        "highest level of the loss over its first value",
-        spans.loss_burst,
         "fewer than 4 losses",
     ),
     "loss_end_over_peak": Measure(
