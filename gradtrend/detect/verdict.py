@@ -17,6 +17,8 @@ from gradtrend.model.words import Trend, Verdict
 # A trend found on few or doubtful points stands all the same: an explosion is clear with 3 points, and clipping cannot
 # hide one that is there.
 _STANDS_REGARDLESS = (Trend.EXPLODING,)
+# A norm of which most points are not finite is not seen: its finite values, a last one too, speak of a part (GT205).
+_MOST = 0.5
 # A loss of fewer points than this shows no level, as for a norm.
 _WITNESS_POINTS = 8
 _PRECEDENCE = (Trend.EXPLODING, Trend.VANISHING, Trend.WARMUP_SPIKE)
@@ -36,6 +38,7 @@ def judge_series(series: Series, checks: Sequence[Check]) -> Judged:
     """The trend of one series from all rules evaluated on it."""
     fired = {check.rule.trend: check for check in reversed(checks) if check.fired and check.rule.trend is not None}
     forbidden = any(check.fired and check.rule.forbids_verdict for check in checks)
+    forbidden = forbidden or float((~series.finite).mean()) > _MOST
     points = next((check.curve.shape.points for check in checks if check.curve.shape is not None), 0)
     for trend in _PRECEDENCE:
         if trend in fired and (not forbidden or trend in _STANDS_REGARDLESS):

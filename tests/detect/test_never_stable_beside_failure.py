@@ -829,7 +829,9 @@ HEALTHY: dict[str, RunLog] = {
 
 @each(HEALTHY)
 def test_a_healthy_run_that_comes_near_a_sick_one_has_no_error(log: RunLog) -> None:
-    is_not_sick(judged(log))
+    report = judged(log)
+    is_not_sick(report)
+    assert "GT309" not in ids(report)
 
 
 def gan(n: int, d: tuple[float, float], g: tuple[float, float], seed: int) -> Columns:
@@ -885,7 +887,9 @@ PLAYERS: dict[str, Columns] = {
 
 @each(PLAYERS, "columns")
 def test_players_whose_loss_rises_in_health_have_no_error(columns: Columns, tmp_path: Path) -> None:
-    is_not_sick(gradtrend.analyze(write_json_lines(tmp_path, rows_of(columns, every=10))))
+    report = gradtrend.analyze(write_json_lines(tmp_path, rows_of(columns, every=10)))
+    is_not_sick(report)
+    assert "GT309" not in ids(report)
 
 
 # ---- properties

@@ -166,3 +166,11 @@ def test_the_later_segment_counts_where_steps_repeat() -> None:
     assert report.verdict is Verdict.STABLE
     assert report.series[0].points == 40
     assert "GT101" not in fired(report)
+
+
+@pytest.mark.parametrize("ends", [[1.0], [1.0, 1.1]])
+def test_a_last_finite_norm_does_not_make_a_run_stable_whose_norms_are_not_finite(ends: list[float]) -> None:
+    norm = [*[1.0, 1.1, 0.9, 1.2, 1.0, 1.1, 0.9, 1.0, 1.1, 0.9], *[math.inf] * 230, *ends]
+    report = judged(log_of(norm, [4.0 - i / 100 for i in range(len(norm))]))
+    assert report.verdict is Verdict.UNDETERMINED
+    assert "GT205" in {finding.rule for finding in report.findings}

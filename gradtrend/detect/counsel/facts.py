@@ -29,8 +29,9 @@ _TRAINED = 5
 # Warnings of a norm or a loss that moves within what a healthy run does, or stands as that of a converged one. GT104 is
 # not among them: a level that changed for good does not come back.
 _COMES_BACK = frozenset({"GT105", "GT106", "GT107", "GT301", "GT302", "GT304", "GT306"})
-_RISES = frozenset({"GT303", "GT307"})  # of a loss
+_RISES = frozenset({"GT303", "GT307", "GT309"})  # of a loss
 _LEFT = frozenset({"GT101", "GT307"})
+_AT_ONCE = 2  # values of a loss of which the second is off already
 _CLIMBS = 3  # rates, each above the one before
 _CLIMB = 10  # rows of the learning rate that show whether it climbs
 _GROUP_REWARD = r"(?:^|/)(?:reward_std|frac_reward_zero_std)$|^completions/"
@@ -169,6 +170,16 @@ class Facts:
         if self.verdict not in (Verdict.EXPLODING, Verdict.DIVERGING):
             return None
         return min((f.first_step for f in self.findings if f.rule in _LEFT and f.first_step is not None), default=None)
+
+    @cached_property
+    def left_at_once(self) -> bool:
+        """Whether a loss that diverges left its best level after its first value: no checkpoint lies before."""
+        onsets = [
+            seen.onset > int(loss.steps[:_AT_ONCE][-1])
+            for loss in self.run.furthest
+            if self.verdict is Verdict.DIVERGING and (seen := self.run.curve(loss).divergence) is not None
+        ]
+        return bool(onsets) and not any(onsets)
 
     @cached_property
     def sick(self) -> bool:

@@ -41,6 +41,8 @@ def _by_the_log(facts: Facts, ids: Collection[str | None], known: Collection[str
         yield "lower-lr"
     if facts.failed and not facts.trained:
         yield "resume-earlier"
+    if facts.left_at_once:
+        yield "resume-earlier"
     changes = [one for one in ids if one is not None and one not in LOGGING_IDS and one != "nothing-to-do"]
     sick = facts.verdict in SICK or facts.failed or (facts.alarmed and changes and not facts.healthy)
     if sick and "nothing-to-do" not in known:

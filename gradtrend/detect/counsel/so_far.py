@@ -71,6 +71,9 @@ def _loss_texts(facts: Facts) -> Iterator[str | None]:
     first, last = median(values[:third]), median(values[-third:])
     if last > first + (_NO_WORSE - 1) * abs(first):
         yield ""
+    elif last < first - _STANDS * abs(first) and last >= (start := float(values[0])):
+        # A third that holds a blow-up lies above the start, and what comes down from it is the way back.
+        yield "" if last > start + (_NO_WORSE - 1) * abs(start) else None
     elif last < first - _STANDS * abs(first):
         yield f"{loss.metric} fell from {show(float(first))} to {show(float(last))}"
     elif len(values) >= _LEVEL_POINTS and not facts.run.norms and not facts.rewarded:

@@ -27,6 +27,9 @@ _NO_SCATTER = 1e-12
 _EDGE_SHARE = 0.1
 # Of a climb of more than two decades a tenth would be its last points: there it begins at twice the best level.
 _STEEP, _TWICE = 100.0, 2.0
+# A loss of which fewer than one value in fifty lie below the first, and whose first twentieth lies above twice its best
+# level, never came down: it left at once.
+_ALL = 0.98
 # A decade down again is another excursion.
 _RELAPSE = 0.1
 
@@ -82,12 +85,14 @@ def divergence_of(loss: Series) -> Divergence | None:
     best = min(first, float(settled[lowest]))
     best_at = 0 if first <= settled[lowest] else lowest
     peak = max(end, float(settled[best_at:].max()))
-    onset = _onset(values, best, best_at, end)
+    above = float((values[1:] > first).mean())
+    early = median(values[: max(1, len(values) // _EARLY_SHARE)])
+    onset = _onset(values, best, best_at, end, at_once=above > _ALL and early > _TWICE * best)
     scatter = _scatter_before(values, onset, end / best if best > 0 else 0.0)
     beginning = max(scatter, _scatter(values[: max(_LEVEL_POINTS, len(values) // 10)]))
     return Divergence(
         first=first,
-        early=median(values[: max(1, len(values) // _EARLY_SHARE)]),
+        early=early,
         best=best,
         peak=peak,
         end=end,
@@ -95,7 +100,7 @@ def divergence_of(loss: Series) -> Divergence | None:
         climb=(peak - first) / max(beginning, _NO_SCATTER * abs(peak), 1e-300),
         onset=int(steps[onset]),
         last=int(steps[-1]),
-        above=float((values[1:] > first).mean()),
+        above=above,
         best_at_start=first <= settled[lowest] or lowest < len(values) // _EARLY_SHARE,
     )
 
@@ -119,13 +124,15 @@ def _scatter(values: FloatArray) -> float:
     return min(scatter_of(values), spread(bent) / math.sqrt(6)) if len(bent) > 2 else scatter_of(values)
 
 
-def _onset(values: FloatArray, best: float, best_at: int, end: float) -> int:
+def _onset(values: FloatArray, best: float, best_at: int, end: float, at_once: bool) -> int:
     """The index after the last level that was still near the best one; of a steep climb the first value beyond all
-    before it, where it had come down again by a decade meanwhile.
+    before it, where it had come down again by a decade meanwhile, and where it left `at_once` the first level off.
     """
     steep = end > _STEEP * best > 0
     edge = _TWICE * best if steep else best + _EDGE_SHARE * max(0.0, end - best)
     levels = values if len(values) < _LEVEL_POINTS else smooth(values)
+    if steep and at_once:
+        return max(1, int(np.argmax(levels > edge)))
     near = best_at + np.flatnonzero(levels[best_at:] <= edge)
     left = min(int(near[-1]) + 1, len(values) - 1) if len(near) else best_at
     return left if not steep else left + _last_start(values[left:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradtrend.detect.measures import failure, layers, log, loss, nonfinite, norm, progress, scale
+from gradtrend.detect.measures import failure, layers, log, loss, nonfinite, norm, progress, scale, start
 from gradtrend.detect.measures.measure import Measure
 
 MEASURES: Mapping[str, Measure] = {
@@ -13,6 +13,7 @@ MEASURES: Mapping[str, Measure] = {
     **layers.MEASURES,
     **nonfinite.MEASURES,
     **loss.MEASURES,
+    **start.MEASURES,
     **scale.MEASURES,
     **log.MEASURES,
     **failure.MEASURES,

@@ -17,6 +17,10 @@ from gradtrend.detect.measures import spans
 from gradtrend.detect.measures.measure import Measure
 
 _REWARD = r"(?i)(?<![a-z])rewards?(?![a-z])"
+_PLAYER = (
+    r"(?i)(?<![a-z])(?:rewards?|returns?|rew|actor|critic|advantages?|surrogate)(?![a-z])"
+    r"|value_function|(?:value|policy|(?<![a-z])qf?\d?)_?loss"
+)
 _SCALE_POINTS = 20  # fewer may be the halvings of the first steps alone, of a log that begins with them
 _MOST_RESUMES = 100  # steps that go back more often are no resumed runs
 _NEAR = 5  # values that show the level before a failure
@@ -137,6 +141,11 @@ def _reward_rows(curve: Curve) -> float | None:
     return float(sum(bool(re.search(_REWARD, name)) for name in metrics_of(curve.run.log)))
 
 
+def _player_rows(curve: Curve) -> float | None:
+    """How many metrics are of players whose losses rise in health: rewards, returns, value functions, critics."""
+    return float(sum(bool(re.search(_PLAYER, name)) for name in metrics_of(curve.run.log)))
+
+
 def _norm_rows(curve: Curve) -> float | None:
     """How many finite norms there are, zeros among them."""
     return float(max((len(norm.finite_values) for norm in curve.run.norms), default=0))
@@ -214,6 +223,9 @@ MEASURES: Mapping[str, Measure] = {
     ),
     "failure_in_words": Measure(
         _failure_in_words, "", "1 where lines alone say that a value is not finite", spans.whole, ""
+    ),
+    "player_rows": Measure(
+        _player_rows, "series", "metrics of rewards, returns, critics or value functions", spans.whole, ""
     ),
     "reward_rows": Measure(_reward_rows, "series", "metrics of rewards", spans.whole, ""),
     "norm_rows": Measure(_norm_rows, "points", "finite norms, zeros among them", spans.whole, ""),

@@ -13,6 +13,8 @@ from gradtrend.detect.measures.measure import Measure
 
 # Healthy runs keep a loss scale of 256 and above; one below this is on its way to nothing (GT204).
 _WORKING_SCALE = 64.0
+# In the first twentieth a loss scaler finds its level.
+_FIRST_SHARE = 0.05
 
 
 def _collapse_points(curve: Curve) -> float | None:
@@ -34,6 +36,13 @@ def _late_nonfinite_share(curve: Curve) -> float | None:
     run = curve.run
     witnesses = [s for s in (curve.series, *run.losses) if s is not None and not run.nonfinite.collapsed]
     return max((float((~s.finite[int(EARLY_SHARE * len(s)) :]).mean()) for s in witnesses), default=0.0)
+
+
+def _nonfinite_share(curve: Curve) -> float | None:
+    """Share of the points of a norm or a loss, the largest, after the first twentieth that are not finite."""
+    run = curve.run
+    parts = (s.finite[int(_FIRST_SHARE * len(s)) :] for s in (*run.norms, *run.losses) if len(s))
+    return max((float((~part).mean()) for part in parts), default=0.0)
 
 
 def _masked_share(curve: Curve) -> float | None:
@@ -63,6 +72,7 @@ MEASURES: Mapping[str, Measure] = {
     "late_nonfinite_share": Measure(
         _late_nonfinite_share, "share", "non-finite values after the first 15 %", spans.nonfinite
     ),
+    "nonfinite_share": Measure(_nonfinite_share, "share", "non-finite values after the first twentieth", spans.whole),
     "skipped_updates": Measure(
         _skipped_updates, "updates", "updates skipped after the loss scale was found", spans.nonfinite
     ),

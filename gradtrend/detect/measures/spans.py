@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+import numpy as np
+
+from gradtrend.detect.curves.levels import smooth
 from gradtrend.detect.curves.run import Curve
 from gradtrend.detect.curves.shape import Shape
 from gradtrend.detect.curves.spikes import Spike
 
 Steps = tuple[int | None, int | None]
+# A loss of fewer points than this has no burst, and none that is less than twice its first value.
+_LEAST_POINTS, _TWICE = 4, 2.0
 # None where the curve has nothing of the kind.
 Span = Callable[[Curve], Steps | None]
 
@@ -66,6 +71,15 @@ def loss_climb(curve: Curve) -> Steps | None:
     return None if curve.divergence is None else (curve.divergence.onset, curve.divergence.last)
 
 
+def loss_burst(curve: Curve) -> Steps | None:
+    """From where the loss first left its first value by a factor of two, with two of three values, to its end."""
+    loss = curve.progress
+    if loss is None or len(loss.finite_values) < _LEAST_POINTS:
+        return None
+    off = np.flatnonzero(smooth(loss.finite_values) > _TWICE * loss.finite_values[0])
+    return (int(loss.steps[loss.finite][max(1, off[0])]), int(loss.steps[-1])) if len(off) else None
+
+
 def last_points(curve: Curve) -> Steps | None:
     """The last judged point, or the last two where both are high."""
     return _to_the_end(curve, lambda shape: shape.points - (2 if len(shape.y) > 2 and _both_high(shape) else 1))
@@ -94,6 +108,7 @@ _IN_ORDER: tuple[Span, ...] = (
     last_points,
     early_spikes,
     late_spikes,
+    loss_burst,
     loss_climb,
     rise,
     climb,

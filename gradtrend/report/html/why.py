@@ -8,7 +8,7 @@ from gradtrend.model.finding import Finding
 from gradtrend.model.report import RunReport
 from gradtrend.model.words import Severity
 from gradtrend.report.html.markup import element, prose, text
-from gradtrend.report.wording.nonfinite import nonfinite_text
+from gradtrend.report.wording.nonfinite import may_be_scaled, nonfinite_text
 from gradtrend.report.wording.numbers import counted_in, number, steps
 from gradtrend.report.wording.subject import debug_texts, distinct, grouped, known_of, messages
 
@@ -24,7 +24,7 @@ def why(run: RunReport, brief: bool = False) -> str:
     if len(groups) > len(shown):
         left = sum(len(group) for group in groups[len(shown) :])
         items.append(element("li", f"and {left} more", class_="more"))
-    if run.nonfinite is not None and (tied := nonfinite_text(run.nonfinite, counted_in(run))):
+    if run.nonfinite is not None and (tied := nonfinite_text(run.nonfinite, counted_in(run), may_be_scaled(run))):
         items.append(element("li", text(tied), class_="note"))
     items += [element("li", text(one), class_="note") for one in debug_texts(run)]
     if not items:

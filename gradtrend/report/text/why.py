@@ -9,7 +9,7 @@ from gradtrend.model.report import RunReport
 from gradtrend.model.words import Severity
 from gradtrend.report.text.lines import listed, severity_word, wrapped
 from gradtrend.report.wording.escape import escape
-from gradtrend.report.wording.nonfinite import nonfinite_text
+from gradtrend.report.wording.nonfinite import may_be_scaled, nonfinite_text
 from gradtrend.report.wording.numbers import counted_in, number, plural, share, steps
 from gradtrend.report.wording.style import Style
 from gradtrend.report.wording.subject import debug_texts, distinct, grouped, known_of, messages
@@ -29,7 +29,7 @@ def why_lines(run: RunReport, style: Style) -> list[str]:
         left = sum(len(group) for group in groups[_MAX_GROUPS:])
         lines.append(f"  and {plural(left, 'more finding')}, listed by --format json")
     if run.nonfinite is not None:
-        lines += wrapped(nonfinite_text(run.nonfinite, counted_in(run)), style)
+        lines += wrapped(nonfinite_text(run.nonfinite, counted_in(run), may_be_scaled(run)), style)
     for text in debug_texts(run):
         lines += wrapped(text, style)
     return lines

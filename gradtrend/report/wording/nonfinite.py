@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradtrend.model.report import NonFinite
-from gradtrend.model.words import Cause, Order
+from gradtrend.model.report import NonFinite, RunReport
+from gradtrend.model.words import Cause, Order, Role, Verdict
 from gradtrend.report.wording.numbers import plural
 
 _ORDERS = {
@@ -25,9 +25,9 @@ _SCALER = "; in mixed precision that is the loss scaler at work"
 _NO_NORM = " No gradient norm is logged: forward and backward pass cannot be told apart."
 
 
-def nonfinite_text(found: NonFinite, unit: str = "step") -> str:
+def nonfinite_text(found: NonFinite, unit: str = "step", scaled: bool = True) -> str:
     """One or two sentences: where NaN/inf begin, in which order, how long after the onset, and why; none where no step
-    is known.
+    is known. `scaled` says that a loss scaler may be at work (`may_be_scaled`).
     """
     places = (
         _place("gradient norm", found.grad_first_step, found.grad_count, unit),
@@ -46,10 +46,18 @@ def nonfinite_text(found: NonFinite, unit: str = "step") -> str:
         return ""
     text = f"NaN/inf: {', '.join(parts)}"
     if found.cause is Cause.RECOVERED:
-        return f"{text}; the values come back{_SCALER if found.order is Order.GRADIENT_ONLY else ''}."
+        return f"{text}; the values come back{_SCALER if scaled and found.order is Order.GRADIENT_ONLY else ''}."
     if found.cause is None or found.cause is Cause.MASKED:
         return f"{text}.{_NO_NORM if found.order is None and found.loss_first_step is not None else ''}"
     return f"{text}. Cause: {_CAUSES[found.cause]}."
+
+
+def may_be_scaled(run: RunReport) -> bool:
+    """Whether a loss scaler may be what makes a run's norms non-finite: it is known of, or nothing else explains them,
+    as a run that explodes or diverges does.
+    """
+    known = bool(run.settings.in_float16) or any(one.role is Role.LOSS_SCALE for one in run.series)
+    return known or run.verdict not in (Verdict.EXPLODING, Verdict.DIVERGING)
 
 
 def _place(what: str, step: int | None, count: int, unit: str) -> str:

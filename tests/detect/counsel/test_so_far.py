@@ -53,3 +53,20 @@ def test_a_stable_run_says_in_one_line_why_one_may_believe_it() -> None:
         "Nothing to do: grad_norm keeps between 1 and 1.2 and loss fell from 3.7 to 2.35."
     ]
     assert report.so_far is None
+
+
+def test_what_comes_down_from_a_blow_up_to_where_it_began_did_not_fall() -> None:
+    loss = [2.0, *[5.0] * 12, *[2.1] * 27]
+    report = judged(log_of([1.0 + 0.1 * (i % 3) for i in range(40)], loss))
+    assert not any("fell" in one.text for one in report.next)
+    assert any(
+        "fell from 5 to 1.9" in one.text for one in judged(log_of([1.0, 1.2] * 20, [*loss[:13], *[1.9] * 27])).next
+    )
+
+
+def test_a_loss_that_came_back_to_its_start_is_not_nothing_to_do() -> None:
+    loss = [0.69, 0.7, *[0.69, 0.71] * 9, *[9.0] * 20, *[1.0] * 60]
+    report = judged(log_of([1.0, 1.1] * 50, loss))
+    assert report.verdict is Verdict.STABLE
+    assert next(one.action for one in report.next) == "lower-lr"
+    assert "nothing-to-do" not in {one.action for one in report.next}

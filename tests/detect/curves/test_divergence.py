@@ -68,3 +68,9 @@ def test_few_values_before_a_climb_show_its_scatter() -> None:
 @pytest.mark.filterwarnings("error")
 def test_a_climb_with_a_loss_of_nothing_in_it() -> None:
     assert onset([*FALLS, 900.0, 0.0, *[900.0] * 28]) in (len(FALLS), len(FALLS) + 1)
+
+
+def test_a_loss_that_blew_up_at_once_left_its_first_value() -> None:
+    """It comes near its start in mid-run, far above it: no level there is one that it left."""
+    down = list(10 ** np.linspace(22, 1.6, 40))
+    assert onset([18.0, 2580.0, *down, *[2e4] * 40]) == 1

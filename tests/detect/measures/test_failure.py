@@ -65,6 +65,10 @@ TABLE: dict[str, list[tuple[RunLog, float | None]]] = {
     "reward_rows": [
         (with_others({"rewards/format": [1.0], "reward": [0.5], "rewarding": [1.0]}), 2), (log_of(NORM), 0),
     ],
+    "player_rows": [
+        (with_others({"rollout/ep_rew_mean": [1.0], "train/value_loss": [0.5], "q1_loss": [1.0], "preview": [1.0]}), 3),
+        (log_of(NORM), 0),
+    ],
     "norm_rows": [(log_of([0.0, 0.0, NAN, 1.0]), 3), (log_of(loss=FALLS), 0)],
     "loss_scale_falls_until": [
         (log_of(NORM, loss_scale=[8.0, 4.0, 2.0, *[1.0] * 17]), 0.15), (log_of(NORM, loss_scale=[8.0] * 20), 0),

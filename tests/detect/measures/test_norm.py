@@ -179,6 +179,32 @@ TABLE: dict[str, list[Row]] = {
         Row(loss_only([1.0, *[3.0] * 60]), 3, "loss"), Row(loss_only(LOSS - 9), None, "loss"),
         Row(loss_only(LOSS[:3]), None, "loss"),
     ],
+    "loss_share_below_start": [
+        Row(loss_only(LOSS), 1, "loss"), Row(loss_only(LOSS[::-1]), 0, "loss"), Row(loss_only(LOSS[:3]), None, "loss"),
+    ],
+    "loss_early_over_start": [
+        Row(loss_only([1.0, *[3.0] * 60]), 3, "loss"), Row(loss_only(LOSS - 9), None, "loss"),
+    ],
+    "loss_end_over_start": [
+        Row(loss_only([2.0, *[9.0] * 60, *[3.0] * 60]), 1.5, "loss"), Row(loss_only(LOSS - 9), None, "loss"),
+    ],
+    "loss_burst_over_start": [
+        Row(loss_only([2.0, 2.0, 8.0, 8.0, *[2.0] * 60]), 4, "loss"),
+        Row(loss_only([2.0, 2.0, 8.0, *[2.0] * 60]), 1, "loss"),  # a single value is none
+        Row(loss_only(LOSS - 9), None, "loss"), Row(loss_only([2.0, 2.0, 8.0, 8.0, 2.0]), None, "loss"),
+    ],
+    "loss_burst_over_noise": [
+        Row(loss_only([1.0, 10.0, 10.0, *noise(sigma=0.1)]), math.log(10) / 0.18, "loss", 3),
+        Row(loss_only(LOSS - 9), None, "loss"),
+    ],
+    "loss_peak_over_early_noise": [
+        Row(loss_only(np.where(np.arange(N) < 50, 1.0, 2.0) + np.log(noise(sigma=0.01))), 1 / 0.01, "loss", 60),
+        Row(loss_only(LOSS[:3]), None, "loss"),
+    ],
+    "nonfinite_share": [
+        Row(log_of([1.0] * 60 + [math.inf] * 40), 40 / 95), Row(log_of([math.nan] * 5 + [1.0] * 95), 0),
+        Row(log_of([1.0] * 100, [1.0] * 90 + [math.nan] * 10), 10 / 95),
+    ],
     "loss_peak_over_noise": [
         Row(loss_only(np.where(np.arange(N) < 50, 1.0, 2.0) + np.log(noise(sigma=0.01))), 1 / 0.023, "loss", 25),
         Row(loss_only(LOSS[:3]), None, "loss"),

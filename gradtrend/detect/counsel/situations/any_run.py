@@ -93,6 +93,12 @@ OF_ANY_RUN: tuple[Situation, ...] = (
         "A divergence under way: the rate, then its warm-up, then the data that came in.",
     ),
     Situation(
+        "the loss blew up and came back to its start",
+        lambda facts: "GT309" in facts.fired,
+        ("lower-lr", "warm-up-longer", "check-data"),
+        "A step too large, most often one of the first: the rate, its warm-up, then what came in.",
+    ),
+    Situation(
         "it vanishes",
         _is(Verdict.VANISHING),
         ("check-normalization", "check-activation", "raise-lr", "check-init"),
