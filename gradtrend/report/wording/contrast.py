@@ -68,7 +68,7 @@ def _sick(part: Part) -> str:
 
 def _p(p: float) -> str:
     """One digit is what a p is worth."""
-    return number(float(f"{p:.0e}")) if p < 1 else "1"
+    return "1" if p >= 1 else number(float(f"{p:.0e}")) if p > 0 else "below 1e-300"
 
 
 def _name(name: str) -> str:

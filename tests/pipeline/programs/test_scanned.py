@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipeline.scan.scans import runs
+from tests.processes import SOURCE
 
 COUNT = 9
 _THREAD = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
@@ -29,7 +31,10 @@ def _called(folder: Path, before: str = "", given: str = "") -> subprocess.Compl
     root = str(runs(folder / "runs", COUNT))
     script = folder / "script.py"
     script.write_text(_SCRIPT.format(before=before, root=root, given=given))
-    return subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, timeout=60)
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    return subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
 
 
 @pytest.mark.parametrize("before", [_THREAD, _POLARS], ids=["thread", "polars"])
