@@ -213,8 +213,8 @@ def scan(
     which runs are wanted. The others are those of `analyze`, and its errors; only some paths unread are `failures`.
     """
     from gradtrend.pipeline.programs.one_by_one import paths_in
-    from gradtrend.pipeline.programs.scanned import scan_paths, words_of
-    from gradtrend.pipeline.runs import options_from
+    from gradtrend.pipeline.programs.scanned import scan_paths
+    from gradtrend.pipeline.runs import options_from, words_of
     from gradtrend.pipeline.scan.wanted import wanted_from
 
     options = options_from(**reading)

@@ -49,7 +49,7 @@ Exit codes:
     shell_complete=lambda context, option, typed: [name for name in REPORTERS if name.startswith(typed)],
     help="NAME: a report that an installed package brings.",
 )
-@outputs_option
+@outputs_option("Write the report to a file, in the format of its suffix; - for standard output.")
 @click.option(
     "--fail-on",
     metavar="LEVEL|RULES",

@@ -39,15 +39,21 @@ output_option = click.option(
     callback=lambda context, option, given: None if given == Path("-") else given,
     help="Write the report to a file; - for standard output.",
 )
-outputs_option = click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path, readable=False),
-    help="Write the report to a file, in the format of its suffix; - for standard output. Several times for several.",
-)
+
+
+def outputs_option(help_: str) -> Callable[[_F], _F]:
+    """The files that a command writes to, each in the format of its suffix."""
+    return click.option(
+        "-o",
+        "--output",
+        "outputs",
+        multiple=True,
+        metavar="FILE",
+        type=click.Path(path_type=Path, readable=False),
+        help=f"{help_} Several times for several.",
+    )
+
+
 color_option = click.option(
     "--color",
     type=click.Choice(("auto", "always", "never")),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradtrend.cli.exit_codes import Exit
-from gradtrend.cli.options import color_option, debug_option, reading_options, rules_option
+from gradtrend.cli.options import color_option, debug_option, outputs_option, reading_options, rules_option
 from gradtrend.cli.output import announce, complain, emit, stdout_style, tell_failures
 from gradtrend.cli.progress import Bar
 from gradtrend.cli.project import config_from, config_options
@@ -41,15 +41,7 @@ _ROWS = 20
 
 @click.command(epilog=_EPILOG, short_help="Judge thousands of runs; only what has changed since the last time.")
 @click.argument("roots", nargs=-1, required=True, type=click.Path(readable=False), metavar="ROOT...")
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path, readable=False),
-    help="Write a record a run: .jsonl, .parquet or .csv. Several times for several.",
-)
+@outputs_option("Write a record a run: .jsonl, .parquet or .csv.")
 @click.option(
     "--format",
     "format_",

@@ -6,7 +6,7 @@ format knows its files and nothing of roles, joining or judging.
 
 from gradtrend.ingest.files.regular import size_and_time
 from gradtrend.ingest.formats import SOURCES, adapters_of
-from gradtrend.ingest.reading import POINTS_SCHEMA, Adapter, Reading, ReadOptions
+from gradtrend.ingest.reading import POINTS_SCHEMA, SQLITE_COMPANIONS, Adapter, Reading, ReadOptions
 from gradtrend.ingest.reading.columns import Column, nulls_told_apart, series_of
 from gradtrend.ingest.reading.named_columns import check_columns
 from gradtrend.ingest.reading.stored_runs import StoredRun, WantedRuns
@@ -26,6 +26,7 @@ from gradtrend.ingest.settings.folder import is_settings_file, settings_of
 __all__ = [
     "POINTS_SCHEMA",
     "SOURCES",
+    "SQLITE_COMPANIONS",
     "Adapter",
     "Choice",
     "Column",

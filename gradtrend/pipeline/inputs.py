@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gradtrend.errors import ConfigError
-from gradtrend.ingest import RunFiles, is_settings_file, shown_address
+from gradtrend.ingest import SQLITE_COMPANIONS, RunFiles, is_settings_file, shown_address
 from gradtrend.model.report import Failure
 
-_COMPANIONS = ("-wal", "-shm", "-journal")  # of a SQLite database, which cannot be read without them
 # What lies beside logs and is no report: settings, databases, weights and captures.
 _OF_RUNS = re.compile(r"\.(?:ya?ml|toml|cfg|ini|db|sqlite3?|pt|pth|ckpt|safetensors|np[yz]|h5|wandb)$", re.IGNORECASE)
 _ANOTHER = "Name another file for the report."
@@ -64,7 +63,7 @@ def _real(path: Path) -> Path:
 def _with_companions(file: Path) -> Iterator[Path]:
     yield file
     if file.name:
-        yield from (file.with_name(file.name + ending) for ending in _COMPANIONS)
+        yield from (file.with_name(file.name + ending) for ending in SQLITE_COMPANIONS)
 
 
 def _is_same(one: Path, status: os.stat_result) -> bool:

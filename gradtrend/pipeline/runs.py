@@ -94,14 +94,19 @@ def options_from(
         loss=loss,
         lr=lr,
         source=source,
-        run_ids=(run_id,) if isinstance(run_id, str) else tuple(run_id or ()),
+        run_ids=words_of(run_id or ()),
         experiment=experiment,
         newest=newest,
         columns=tuple(map(str.strip, columns.split(","))) if isinstance(columns, str) else tuple(columns),
         rules_dir=None if rules_dir is None else Path(rules_dir),
-        select=split_list([select] if isinstance(select, str) else select),
-        ignore=split_list([ignore] if isinstance(ignore, str) else ignore),
+        select=split_list(words_of(select)),
+        ignore=split_list(words_of(ignore)),
     )
+
+
+def words_of(given: str | Iterable[str]) -> tuple[str, ...]:
+    """One text or several."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 class ReadingOptions(TypedDict, total=False):

@@ -27,12 +27,10 @@ class RecordFiles:
     """
 
     def __init__(self, paths: Sequence[Path], roots: Sequence[str], state: Path | None, streamed: bool = True) -> None:
-        from gradtrend.pipeline.scan.files import RECORD_SUFFIXES, holds_records
+        from gradtrend.pipeline.scan.files import check_suffix, holds_records
 
         for path in paths:
-            if path.suffix.lower() not in RECORD_SUFFIXES:
-                known = ", ".join(RECORD_SUFFIXES)
-                raise ConfigError(f"-o {path}: no file of records has the suffix {path.suffix!r}", f"Known: {known}.")
+            check_suffix(path, f"-o {path}")
         parts = [path.with_name(path.name + _PART) for path in paths if streamed and _is_streamed(path)]
         written = [*paths, *parts]
         own = [os.path.realpath(path) for path in (*written, *([] if state is None else [state]))]

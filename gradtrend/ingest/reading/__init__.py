@@ -18,6 +18,7 @@ from gradtrend.model.runlog import Note, Settings, Skipped
 POINTS_SCHEMA = pl.Schema({"step": pl.Int64, "value": pl.Float64, "time": pl.Float64, "line": pl.Int64})
 HEAD_BYTES = 64 * 1024  # of a file, given to an adapter to tell it by: enough for the first rows of any log
 SQLITE_MAGIC = b"SQLite format 3\0"  # here, since a test for it must not load sqlite3
+SQLITE_COMPANIONS = ("-wal", "-shm", "-journal")  # files beside a database without which it cannot be read
 NO_NORM_FOUND = "no-norm-found"  # the kind of a note that counts only where no log of the run has a norm
 MAX_SKIPPED_KEPT = 100  # the report lists the first 100 and a count
 

@@ -18,7 +18,7 @@ from gradtrend.ingest.limits import (
     REQUESTS_AT_ONCE,
     SECONDS_TO_LIST,
 )
-from gradtrend.ingest.reading import HEAD_BYTES, SQLITE_MAGIC
+from gradtrend.ingest.reading import HEAD_BYTES, SQLITE_COMPANIONS, SQLITE_MAGIC
 from gradtrend.ingest.remote.address import RemoteAddress, is_file_name
 from gradtrend.ingest.remote.clients import opened
 from gradtrend.ingest.remote.fetch import addressed, check_room, reason, tried, tried_head, whole
@@ -28,7 +28,6 @@ from gradtrend.ingest.remote.sparse import folder_name, make, path_of, write_at,
 from gradtrend.ingest.remote.store import Store, joined
 from gradtrend.ingest.remote.tasks import at_once, finished
 
-COMPANIONS = ("-wal", "-shm", "-journal")  # of a SQLite database, which cannot be read without them
 _SETTINGS = (".yaml", ".yml", ".json", ".toml")
 _LONGER_HEAD = {".wandb": 256 << 10}  # where a run says who it is
 _DEBUG = "debug"  # the folder of captured steps, beside a log
@@ -145,7 +144,7 @@ async def _beside(store: Store, address: RemoteAddress, file: Held) -> list[Held
         captured = await store.below(joined(base, _DEBUG), MOST_OBJECTS) if _DEBUG in folder.folders else []
     except (InputError, GoneError, CutError):  # it may be allowed to read an object, and not to list
         return []
-    names = {file.key + ending for ending in COMPANIONS} | {file.key.removesuffix(".json")}
+    names = {file.key + ending for ending in SQLITE_COMPANIONS} | {file.key.removesuffix(".json")}
     near = [held for held in folder.objects if held.key in names or held.key.lower().endswith(_SETTINGS)]
     return [held for held in near if held.key != file.key] + [
         replace(held, key=f"{_DEBUG}/{held.key}") for held in captured
@@ -241,7 +240,7 @@ async def _with_head(store: Store, base: str, held: Held, path: Path) -> Held:
 
 def _is_of_database(mirror: Mirror, key: str) -> bool:
     """Whether an object is a database of SQLite, or what belongs to one."""
-    database = next((key.removesuffix(end) for end in COMPANIONS if key.endswith(end)), None)
+    database = next((key.removesuffix(end) for end in SQLITE_COMPANIONS if key.endswith(end)), None)
     if database is not None:
         return database in mirror.objects
     with (mirror.root / key).open("rb") as file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from html import escape
@@ -16,7 +16,7 @@ from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
 from gradtrend.pipeline.runs import AnalyzeOptions
 from gradtrend.pipeline.scan.engines import elsewhere, here
-from gradtrend.pipeline.scan.files import RECORD_SUFFIXES, records_bytes, records_frame
+from gradtrend.pipeline.scan.files import check_suffix, records_bytes, records_frame
 from gradtrend.pipeline.scan.scan import Scanned, scan_all
 from gradtrend.pipeline.scan.tells import contrasts_of
 from gradtrend.pipeline.scan.wanted import Wanted
@@ -70,11 +70,8 @@ class Scan(Sequence[Record]):
 
         Raises `ConfigError` for another suffix, OSError where it cannot be written.
         """
-        suffix = Path(path).suffix
-        if suffix.lower() not in RECORD_SUFFIXES:
-            known = ", ".join(RECORD_SUFFIXES)
-            raise ConfigError(f"{fspath(path)}: no file of records has the suffix {suffix!r}", f"Known: {known}.")
-        replace_whole(Path(path), records_bytes(self.records, suffix))
+        check_suffix(Path(path), fspath(path))
+        replace_whole(Path(path), records_bytes(self.records, Path(path).suffix))
 
 
 def scan_paths(
@@ -95,8 +92,3 @@ def scan_paths(
         if first.bug is None:
             raise InputError(first.message, first.hint)
     return Scan(scanned.records, scanned.failures)
-
-
-def words_of(given: str | Iterable[str]) -> tuple[str, ...]:
-    """One text or several."""
-    return (given,) if isinstance(given, str) else tuple(given)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradtrend.errors import ConfigError
 from gradtrend.model.many.record import Record
 from gradtrend.model.report import Failure
 from gradtrend.pipeline.scan.scan import Scanned, in_order
@@ -24,6 +25,13 @@ _LONGEST_LINE = 1 << 24  # bytes; a record of thousands of hyperparameters is sh
 _LISTS = ("rules", "next", "formats")
 _INTEGERS = ("onset_step", "points", "last_step", "nonfinite_step", "size")
 _NUMBERS = ("confidence", "baseline", "peak", "last", "last_loss")
+
+
+def check_suffix(path: Path, said: str) -> None:
+    """Raise `ConfigError` for a suffix that no file of records has; `said` is the path as it was given."""
+    if path.suffix.lower() not in RECORD_SUFFIXES:
+        known = ", ".join(RECORD_SUFFIXES)
+        raise ConfigError(f"{said}: no file of records has the suffix {path.suffix!r}", f"Known: {known}.")
 
 
 def records_bytes(records: Sequence[Record], suffix: str) -> bytes:

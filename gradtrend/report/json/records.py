@@ -18,8 +18,6 @@ from gradtrend.report.wording.brief import because, deciding_loss, onset_of, wor
 from gradtrend.report.wording.subject import deciding_series
 
 _FIELDS = {field.name: field for field in dataclasses.fields(Record)}
-_LISTS = frozenset({"rules", "next", "formats"})
-_COUNTS = frozenset({"onset_step", "points", "last_step", "nonfinite_step", "size"})
 _NUMBERS = ("baseline", "peak", "last", "last_loss")
 _LARGEST = 1 << 63  # no column of a table has more
 _VERDICTS: Mapping[str | None, Verdict] = {verdict.value: verdict for verdict in Verdict}

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradtrend.errors import InputError
-from gradtrend.ingest.remote.mirror import COMPANIONS, Mirror, first_bytes, is_captured, is_settings
+from gradtrend.ingest.reading import SQLITE_COMPANIONS
+from gradtrend.ingest.remote.mirror import Mirror, first_bytes, is_captured, is_settings
 from gradtrend.ingest.remote.objects import Held, Missed, Remote
 from gradtrend.ingest.runs.finding.run_files import RunFiles
 from gradtrend.ingest.runs.finding.tree import Known, PassedOver, has_name_of_log
@@ -99,7 +100,7 @@ def shares_of(found: Sequence[RunFiles], mirror: Mirror) -> tuple[RunFiles, ...]
 
 def _home(path: Path, folders: set[Path], of_log: Mapping[Path, Path]) -> Path | None:
     """The folder of the share to which a file belongs: by its log, by a log that is a folder, else by its place."""
-    for ending in COMPANIONS:
+    for ending in SQLITE_COMPANIONS:
         path = path.with_name(path.name.removesuffix(ending)) if path.name != ending else path
     return next(
         (of_log.get(place, place) for place in (path, *path.parents) if place in of_log or place in folders), None
@@ -121,7 +122,7 @@ def _needed(files: RunFiles, objects: Sequence[Held], root: Path, ids: set[str])
         parts = held.key.split("/")
         if others and any(part in others or part.rpartition("-")[2] in others for part in parts):
             continue
-        names = {path.with_name(path.name.removesuffix(end)) for end in COMPANIONS if path.name != end}
+        names = {path.with_name(path.name.removesuffix(end)) for end in SQLITE_COMPANIONS if path.name != end}
         is_log = not logs.isdisjoint((path, *names, *path.parents))
         if is_log or first_bytes(held) == held.size or (has_debug and is_captured(held.key)):
             yield held

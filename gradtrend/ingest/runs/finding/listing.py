@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gradtrend.ingest.limits import DEEPEST_FOLDER
 from gradtrend.ingest.runs.finding.run_files import RunFiles
-from gradtrend.ingest.runs.finding.tree import is_left_out, is_never_log, is_skipped_folder
+from gradtrend.ingest.runs.finding.tree import DEBUG, HYDRA, is_left_out, is_never_log, is_skipped_folder
 from gradtrend.ingest.settings.folder import is_settings_file
 
 # Never logs themselves, and yet what a report says may hang on them.
 _SETTINGS = re.compile(r"\.(?:ya?ml|toml|ini|cfg)$", re.IGNORECASE)
-_HYDRA, _DEBUG = ".hydra", "debug"
 
 
 if TYPE_CHECKING:  # loaded where there is an address
@@ -139,9 +138,9 @@ def _with_companions(file: str) -> Iterator[str]:
 def _beside(file: str, leave_out: frozenset[str]) -> dict[str, FileState]:
     """What is read beside a log that is given by itself: its settings, those of Hydra, and what lies in `debug/`."""
     folder = os.path.dirname(file)
-    debug = os.path.join(folder, _DEBUG)
+    debug = os.path.join(folder, DEBUG)
     found = _Walk(debug, leave_out).files if os.path.isdir(debug) else {}
-    for place in (folder, os.path.join(folder, _HYDRA)):
+    for place in (folder, os.path.join(folder, HYDRA)):
         with suppress(OSError), os.scandir(place or ".") as entries:
             for entry in entries:
                 if is_settings_file(Path(place, entry.name)) and (state := _of_file(entry, leave_out)) is not None:
@@ -163,7 +162,7 @@ class _Walk:
         self._leave_out = leave_out
         self._seen: set[tuple[int, int]] = set()
         self._links: deque[tuple[str, int]] = deque()
-        self._below_debug = _DEBUG in os.path.realpath(root).split(os.sep)
+        self._below_debug = DEBUG in os.path.realpath(root).split(os.sep)
         self._enter(str(Path(root)), 0)
         while self._links:
             self._enter(*self._links.popleft())
@@ -179,7 +178,7 @@ class _Walk:
         except OSError:
             self.files[folder] = UNREADABLE
             return
-        in_debug = self._below_debug or _DEBUG in folder.split(os.sep)
+        in_debug = self._below_debug or DEBUG in folder.split(os.sep)
         ahead = "" if folder == "." else os.path.join(folder, "")
         for entry in inside:
             name = entry.name
@@ -189,7 +188,7 @@ class _Walk:
                 self.files[ahead + name] = state
 
     def _meet(self, entry: os.DirEntry[str], path: str, depth: int) -> None:
-        if entry.name != _HYDRA and is_skipped_folder(entry.name):
+        if entry.name != HYDRA and is_skipped_folder(entry.name):
             return
         if entry.is_symlink():
             self._links.append((path, depth))

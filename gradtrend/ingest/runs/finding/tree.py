@@ -32,7 +32,7 @@ _LOG_NAME = re.compile(
     re.IGNORECASE,
 )
 _OF_SETTINGS = re.compile(r"\.ya?ml$", re.IGNORECASE)  # no log, but read beside one
-_HYDRA, _DEBUG = ".hydra", "debug"
+HYDRA, DEBUG = ".hydra", "debug"
 _Place = tuple[int, int]  # device and inode
 
 
@@ -112,10 +112,10 @@ def may_matter(source: str, key: str) -> bool:
     logs: settings, captured steps.
     """
     *folders, name = key.split("/")
-    if any((folder.startswith(".") and folder != _HYDRA) or folder in _SKIPPED_FOLDERS for folder in folders):
+    if any(folder != HYDRA and is_skipped_folder(folder) for folder in folders):
         return False
     never = _NEVER if source in SOURCES else _NOTHING
-    return _DEBUG in folders or _OF_SETTINGS.search(name) is not None or not never.search(name)
+    return DEBUG in folders or _OF_SETTINGS.search(name) is not None or not never.search(name)
 
 
 def has_name_of_log(name: str) -> bool:
